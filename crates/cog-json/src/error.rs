@@ -82,7 +82,7 @@ pub enum SyntaxErrorKind {
     Utf8,
 }
 
-/// A line and column in a text, counted from 1; columns are characters.
+/// A line and column, counted from 1; columns are characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Lines end with `\n`.

@@ -187,6 +187,7 @@ impl Parser {
     }
 
     fn fail(&mut self, (kind, offset): ErrorAt) -> SyntaxError {
+        // Kept, because the machine has stopped inside a token: parsing more would start from a state that no text leads to.
         let error = SyntaxError::new(kind, offset, &self.machine.tape.text);
         *self.failed.insert(error)
     }
@@ -287,6 +288,7 @@ impl Input {
     /// Appends the valid bytes to `text` before it reports an error.
     fn take(&mut self, bytes: &[u8], text: &mut String) -> Result<(), ErrorAt> {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
+        // The bytes up to the limit are parsed, so that the draft is the same in any split.
         let fitting = bytes.get(..room).unwrap_or(bytes);
         self.room -= fitting.len() as u64;
         self.append(fitting, text)?;
@@ -319,6 +321,7 @@ impl Input {
             Err(error) => {
                 let (sound, rest) = bytes.split_at_checked(error.valid_up_to()).unwrap_or_default();
                 text.push_str(str::from_utf8(sound).unwrap_or_default());
+                // Without a length the text only ends inside a character, whose other bytes may come in the next chunk.
                 if error.error_len().is_some() {
                     return Err((SyntaxErrorKind::Utf8, text.len()));
                 }

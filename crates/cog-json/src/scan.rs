@@ -13,8 +13,7 @@ pub(crate) fn string_run<const QUOTE: u8>(bytes: &[u8], mut from: usize) -> usiz
         }
         from += 8;
     }
-    let stop = |&byte: &u8| byte == QUOTE || byte == b'\\' || byte < 0x20;
-    position(bytes, from, stop)
+    position(bytes, from, |&byte| byte == QUOTE || byte == b'\\' || byte < 0x20)
 }
 
 /// High bit set in each byte that ends a plain run. Right up to and including the first such byte, which is all

@@ -23,7 +23,7 @@ pub(super) struct Frame {
     keys: u32,
     /// The key entry of the current member.
     pub(super) key: u32,
-    /// An earlier key entry with the same key, or 0, which is never a key.
+    /// An earlier key entry with the same key, or 0: entry 0 is the root, never a key.
     earlier: u32,
     /// A filter with one bit per fingerprint: a key whose bit is not set is new.
     seen: u64,
@@ -49,6 +49,7 @@ impl Machine {
     pub(super) fn close<S: Sink>(&mut self, sink: &mut S) -> Step {
         self.pos += 1;
         if let Some(frame) = self.frames.pop() {
+            // The index after the container lets a walk over its parent skip all of its contents.
             let next = self.tape.len();
             self.tape.update(frame.container, |entry| {
                 entry.set_len(frame.count as usize);

@@ -12,13 +12,13 @@ const MAX_MENTIONS: usize = 16;
 /// The marks of the text so far.
 #[derive(Default)]
 pub(super) struct Drafts {
-    open: Option<Open>,
+    open: Option<OpenMark>,
     mentions: Vec<(Form, String)>,
     /// What the drafts so far are.
     pub(super) kind: Option<Draft>,
 }
 
-struct Open {
+struct OpenMark {
     form: Form,
     name: String,
     /// The number of marks of this name inside each other.
@@ -127,6 +127,7 @@ impl Drafts {
     fn step_inside(&mut self, mark: &Mark, text: &str, at: usize, is_end: bool) -> Option<Step> {
         let end = at + mark.length;
         let Some(open) = &mut self.open else { return Some(Step::Skip(end)) };
+        // The tokens of a chat template end each other in many combinations, such as a channel that `<|end|>` ends.
         let is_token = matches!(open.form, Form::Token | Form::Channel);
         let is_same = open.form == mark.form && open.name == mark.name;
         let is_channel = open.form == Form::Channel && mark.form == Form::Channel;
@@ -180,7 +181,7 @@ impl Drafts {
                 Step::Skip(end)
             }
             Role::Open => {
-                self.open = Some(Open { form: mark.form, name: mark.name.clone(), depth: 1 });
+                self.open = Some(OpenMark { form: mark.form, name: mark.name.clone(), depth: 1 });
                 self.note(mark);
                 Step::Opened(end)
             }

@@ -14,7 +14,7 @@ const MAX_VALUES: usize = 16;
 
 /// An object that was found in the text.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundObject {
     pub(super) start: usize,
     /// The text before this offset decides, so that the split does not matter.
     pub(super) pos: usize,
@@ -27,7 +27,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// When the object is a part of something that cannot be read.
-pub(super) fn start(from: usize, found: Found, machine: &Machine) -> Result<usize, ErrorAt> {
+pub(super) fn start(from: usize, found: FoundObject, machine: &Machine) -> Result<usize, ErrorAt> {
     if from == found.start && !found.is_wider {
         return Ok(found.start);
     }
@@ -104,7 +104,7 @@ fn check_before(before: &str, found: usize, brackets: &Brackets) -> Result<(), E
     }
 }
 
-/// The brackets of a text in which strings cannot be distinguished from prose.
+/// The brackets of text in which strings cannot be distinguished from prose.
 #[derive(Default)]
 struct Brackets {
     /// The brackets that are open at the end, with their offsets.

@@ -85,6 +85,8 @@ impl Machine {
 
     /// Restarts at another offset of the text.
     pub(super) fn restart(&mut self, pos: usize) {
+        // The text stays: offsets in errors and entries count from the start of the reply, and a copy for each restart would
+        // make a reply with many drafts quadratic.
         let text = std::mem::take(&mut self.tape.text);
         let wrapper = self.wrapper;
         *self = Machine { pos, wrapper, ..Machine::new(self.limits, self.tolerant) };
@@ -113,7 +115,7 @@ impl Machine {
         self.ledger = Ledger::default();
     }
 
-    /// Reserves memory for a text.
+    /// Reserves memory for the tape of `text`.
     pub(super) fn reserve(&mut self, text: &[u8]) {
         self.tape.text.reserve(text.len());
         let entries = expected_entries(text).min(self.limits.nodes as usize);
@@ -126,7 +128,7 @@ impl Machine {
 
     /// Returns the value of the wrapper if it is an object and the only member of `root`, otherwise `root`.
     pub(super) fn unwrapped<'a>(&self, root: Node<'a>) -> Node<'a> {
-        // A string or array in the wrapper is no envelope: the document is checked, and reported, as it is.
+        // A string or array in the wrapper is no envelope: the document is checked and reported unchanged.
         let mut members = root.members();
         match (self.wrapper, members.next(), members.next()) {
             (Some(wrapper), Some((key, inner)), None) if key == wrapper && inner.is_object() => inner,

@@ -39,7 +39,7 @@ pub(super) fn separator(text: &str) -> Look {
     scan.decide(outcome)
 }
 
-/// The end of a text before an object that looks like the value of a member.
+/// How text ends before an object that looks like the value of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lead {
     /// `"key":`
@@ -94,7 +94,7 @@ fn key_of_line(line: &str) -> Option<(usize, &str)> {
     is_member.then_some((line.len() - key.len(), value.trim_matches(is_space)))
 }
 
-/// Reads a text up to the window's end.
+/// Reads text up to the end of the window.
 struct Scan<'a> {
     rest: &'a str,
     /// Bytes of the window.

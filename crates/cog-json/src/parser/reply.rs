@@ -3,7 +3,7 @@
 use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind, Limits};
 use crate::parser::drafts::{Draft, Drafts};
-use crate::parser::fragment::{self, Found};
+use crate::parser::fragment::{self, FoundObject};
 use crate::parser::machine::Machine;
 use crate::parser::opening::is_space;
 use crate::parser::seek::Seeker;
@@ -41,7 +41,7 @@ enum Stage {
     Before(Seeker),
     /// An object was found here, but inside a string that the reply begins with: its end will show whether that
     /// string is all there is.
-    Quoted { found: Found, bodies: Bodies },
+    Quoted { found: FoundObject, bodies: Bodies },
     /// The document began here.
     Inside(usize),
     /// The document, which began at `start`, is complete; another one may follow.
@@ -81,6 +81,7 @@ impl Reply {
     pub(super) fn run<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), ErrorAt> {
         loop {
             match self.read(machine, sink) {
+                // The answer may still follow a closing tag, so an error in what may be a draft waits for the end.
                 Err(error) if self.tag_search.is_some() => self.stage = Stage::Unreadable(error),
                 read => read?,
             }
@@ -133,7 +134,7 @@ impl Reply {
     fn read<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), ErrorAt> {
         if let Stage::Before(seeker) = &mut self.stage {
             let Some(start) = seeker.seek(&machine.tape.text) else { return Ok(()) };
-            let found = Found::by(seeker, start);
+            let found = FoundObject::by(seeker, start);
             let bodies = Bodies::new(&machine.tape.text, seeker);
             let is_tentative = start > bodies.tail && seeker.tail() == 0;
             self.is_after_tag |= seeker.is_part();
@@ -156,7 +157,7 @@ impl Reply {
     /// Starts the document at the object that was `found`.
     fn begin(
         &mut self,
-        found: Found,
+        found: FoundObject,
         bodies: Bodies,
         is_tentative: bool,
         machine: &mut Machine,
@@ -201,6 +202,7 @@ impl Reply {
             self.retract(end, machine, sink);
             return Ok(None);
         }
+        // After the search for a closing tag, which can still change where the document is.
         self.decide(machine)?;
         self.tag_search = None;
         if let Stage::Unreadable(error) = self.stage {
@@ -217,6 +219,7 @@ impl Reply {
             self.retract(end, machine, sink);
             return Ok(None);
         }
+        // A second object is the better reason: without it, the rest of the text may show that the document is only a part.
         if !self.has_second {
             fragment::check_after(start, self.is_after_tag, machine)?;
         }
@@ -240,7 +243,7 @@ impl Reply {
                 self.is_after_tag |= seeker.is_part();
                 is_open = seeker.is_draft();
                 bodies = Bodies::new(&machine.tape.text, seeker);
-                start.map(|start| Found::by(seeker, start))
+                start.map(|start| FoundObject::by(seeker, start))
             }
             Stage::Quoted { found, bodies: quoted } => {
                 bodies = *quoted;
@@ -295,9 +298,9 @@ impl Reply {
     }
 }
 
-impl Found {
+impl FoundObject {
     fn by(seeker: &Seeker, start: usize) -> Self {
-        Found { start, pos: seeker.pos(), is_wider: seeker.is_wider() }
+        FoundObject { start, pos: seeker.pos(), is_wider: seeker.is_wider() }
     }
 }
 
@@ -352,7 +355,7 @@ impl Bodies {
     }
 
     /// Returns the start at which a value with this opening character is still open where an object was `found`.
-    fn find_open(self, opening: char, found: Found, machine: &Machine) -> Option<usize> {
+    fn find_open(self, opening: char, found: FoundObject, machine: &Machine) -> Option<usize> {
         // The text that shows a wider form may be the end of a string.
         let pos = if found.is_wider { found.start } else { found.pos };
         self.each().find(|&body| {

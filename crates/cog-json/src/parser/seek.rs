@@ -70,7 +70,7 @@ enum Back {
 }
 
 /// Breaks with the start of the document, or with nothing at the end of the text.
-type Found = ControlFlow<Option<usize>>;
+type SeekStep = ControlFlow<Option<usize>>;
 
 impl Seeker {
     /// Searches from the start of a reply.
@@ -122,6 +122,7 @@ impl Seeker {
     pub(super) fn seek_at_end(&mut self, text: &str) -> Option<usize> {
         let mut found = self.seek_without_more(text);
         while found.is_none() && self.is_candidate() {
+            // `retry` only grows, and no kind of quote is searched twice from the same place: this stays linear.
             self.pos = self.retry;
             self.phase = Phase::Prose;
             found = self.seek(text);
@@ -178,7 +179,7 @@ impl Seeker {
         !matches!(self.phase, Phase::Prose | Phase::Draft)
     }
 
-    fn step(&mut self, text: &str) -> Found {
+    fn step(&mut self, text: &str) -> SeekStep {
         let bytes = text.as_bytes();
         match self.phase {
             Phase::Draft => self.skip_draft(text),
@@ -189,7 +190,7 @@ impl Seeker {
         }
     }
 
-    fn skip_draft(&mut self, text: &str) -> Found {
+    fn skip_draft(&mut self, text: &str) -> SeekStep {
         match self.drafts.end(text, self.pos, self.is_end) {
             Ok(end) => {
                 self.pos = end;
@@ -207,7 +208,7 @@ impl Seeker {
         }
     }
 
-    fn skip_prose(&mut self, text: &str) -> Found {
+    fn skip_prose(&mut self, text: &str) -> SeekStep {
         let bytes = text.as_bytes();
         let rest = bytes.get(self.pos..).unwrap_or_default();
         let Some(length) = rest.iter().position(|&byte| byte == b'{' || markup::may_begin(byte)) else {
@@ -222,7 +223,7 @@ impl Seeker {
     }
 
     /// Where a tag or a marker may be.
-    fn pass_mark(&mut self, text: &str) -> Found {
+    fn pass_mark(&mut self, text: &str) -> SeekStep {
         match self.drafts.step(text, self.pos, self.is_end) {
             Step::Opened(end) => {
                 // After a document `body` does not move, and the same text would be searched for each mark.
@@ -242,7 +243,7 @@ impl Seeker {
     }
 
     /// At the first bracket of a candidate.
-    fn begin(&mut self, bytes: &[u8]) -> Found {
+    fn begin(&mut self, bytes: &[u8]) -> SeekStep {
         self.start = self.pos;
         self.depth = 0;
         self.enter(bytes)
@@ -250,7 +251,7 @@ impl Seeker {
 
     /// Continues after the closing tag of reasoning that has no opening tag. Two starts of the reply are kept: `body` moves only
     /// after drafts whose both marks were seen, since a lone closing tag may as well be in a string of the answer.
-    fn end_reasoning(&mut self, end: usize) -> Found {
+    fn end_reasoning(&mut self, end: usize) -> SeekStep {
         self.pos = end;
         self.tail = end;
         self.phase = Phase::Prose;
@@ -258,7 +259,7 @@ impl Seeker {
     }
 
     /// At an opening bracket of a candidate.
-    fn enter(&mut self, bytes: &[u8]) -> Found {
+    fn enter(&mut self, bytes: &[u8]) -> SeekStep {
         let object = bytes.get(self.pos) == Some(&b'{');
         self.pos += 1;
         self.retry = self.pos;
@@ -271,7 +272,7 @@ impl Seeker {
     }
 
     /// Decides by the next byte that is not white space.
-    fn look_on(&mut self, text: &str) -> Found {
+    fn look_on(&mut self, text: &str) -> SeekStep {
         let bytes = text.as_bytes();
         self.pos = scan::space(bytes, self.pos);
         let Some(&byte) = bytes.get(self.pos) else { return ControlFlow::Break(None) };
@@ -293,7 +294,7 @@ impl Seeker {
     }
 
     /// At a bracket inside an array, which may be a marker such as `[ARGS]` as well.
-    fn enter_array(&mut self, text: &str) -> Found {
+    fn enter_array(&mut self, text: &str) -> SeekStep {
         match markup::read(text.get(self.pos..).unwrap_or_default(), self.is_end) {
             markup::Look::Mark(_) => self.dismiss(self.pos),
             markup::Look::Cut => ControlFlow::Break(None),
@@ -302,7 +303,7 @@ impl Seeker {
     }
 
     /// Decides by more than the next byte; prose continues at `retry`.
-    fn look_wider(&mut self, text: &str, look: fn(&str) -> Look, retry: usize) -> Found {
+    fn look_wider(&mut self, text: &str, look: fn(&str) -> Look, retry: usize) -> SeekStep {
         match look(text.get(self.pos..).unwrap_or_default()) {
             Look::Yes(length) => {
                 self.pos += length;
@@ -314,7 +315,7 @@ impl Seeker {
         }
     }
 
-    fn read_key(&mut self, bytes: &[u8], quote: u8) -> Found {
+    fn read_key(&mut self, bytes: &[u8], quote: u8) -> SeekStep {
         let stop = match quote {
             b'"' => string_run::<b'"'>(bytes, self.pos),
             _ => string_run::<b'\''>(bytes, self.pos),
@@ -331,7 +332,7 @@ impl Seeker {
                 self.pos += 1;
                 self.go_on(Phase::AfterKey)
             }
-            // A line break or the like, which the parser reads in strings.
+            // A raw control character, which the parser tolerates inside strings.
             _ => {
                 self.pos += 1;
                 ControlFlow::Continue(())
@@ -339,7 +340,7 @@ impl Seeker {
         }
     }
 
-    fn enter_comment(&mut self, bytes: &[u8]) -> Found {
+    fn enter_comment(&mut self, bytes: &[u8]) -> SeekStep {
         let back = match self.phase {
             Phase::InArray => Back::InArray,
             Phase::InObject => Back::InObject,
@@ -356,7 +357,7 @@ impl Seeker {
         self.go_on(Phase::Comment { block, back })
     }
 
-    fn skip_comment(&mut self, text: &str, block: bool, back: Back) -> Found {
+    fn skip_comment(&mut self, text: &str, block: bool, back: Back) -> SeekStep {
         let end = if block { "*/" } else { "\n" };
         let found = text.get(self.pos..).and_then(|rest| rest.find(end));
         self.pos = match found {
@@ -373,13 +374,13 @@ impl Seeker {
         }
     }
 
-    fn go_on(&mut self, phase: Phase) -> Found {
+    fn go_on(&mut self, phase: Phase) -> SeekStep {
         self.phase = phase;
         ControlFlow::Continue(())
     }
 
     /// The candidate was prose.
-    fn dismiss(&mut self, pos: usize) -> Found {
+    fn dismiss(&mut self, pos: usize) -> SeekStep {
         self.pos = pos;
         self.go_on(Phase::Prose)
     }

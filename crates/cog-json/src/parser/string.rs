@@ -233,7 +233,7 @@ impl Machine {
     /// Updates the draft and emits the new text.
     fn show_string<S: Sink>(&mut self, token: &mut StringToken, sink: &mut S) {
         let Some(index) = token.index else { return };
-        // The draft is read without events too.
+        // The draft can be read even where no events are emitted.
         self.tape.update(index, |entry| *entry = token.entry);
         if S::LIVE {
             let delta = self.tape.string(token.entry).get(token.emitted..).unwrap_or_default();
