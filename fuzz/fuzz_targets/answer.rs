@@ -57,8 +57,7 @@ fn run(rules: &AnswerRules, text: &str, size: usize, reason: Option<FinishReason
         }
     }
     assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
-    let ends = |chunk: &Chunk| matches!(chunk, Chunk::Final { .. } | Chunk::Error { .. });
-    assert!(out.last().is_some_and(ends) && out.iter().filter(|chunk| ends(chunk)).count() == 1);
+    assert!(out.last().is_some_and(Chunk::is_end) && out.iter().filter(|chunk| chunk.is_end()).count() == 1);
     out
 }
 

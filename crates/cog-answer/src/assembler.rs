@@ -69,6 +69,7 @@ impl Assembler {
     /// Returns the assembler of one run and the first chunk (ruling R42). A resumed stream starts with a snapshot that
     /// retracts the earlier data; [`Assembler::tick`] emits it.
     pub fn new(rules: AnswerRules) -> (Self, Chunk) {
+        // A client shows something at once, long before the model states a confidence or a risk.
         let explain = format!("Running {}", rules.manifest.name);
         let meta = Box::new(Meta::new(None, Risk::Medium, explain));
         // Only this warning is of use before the end: a client that resumed must know at once that the numbers start
@@ -120,6 +121,7 @@ impl Assembler {
             }
             ModelEvent::Usage(usage) => self.reply.usage = Some(usage),
             ModelEvent::Finished(reason) => self.reply.finish = Some(reason),
+            // Reasoning is never a part of the answer, and the caller handles tool calls and media.
             ModelEvent::Started { model: None, .. }
             | ModelEvent::Reasoning(_)
             | ModelEvent::ReasoningItem(_)
@@ -138,6 +140,7 @@ impl Assembler {
         self.rules.runtime.fallbacks.push(failed);
         self.rules.runtime.model = Some(format!("{provider}/{model}"));
         self.model.clone_from(&self.rules.runtime.model);
+        // The parser depends on the dialect, and nothing of the failed reply may mix with the next one.
         self.reply = Reply::new(&self.rules);
     }
 
@@ -312,6 +315,7 @@ impl Assembler {
     /// Starts another attempt after this one.
     fn restart(&mut self, failed: Failure) {
         self.attempt += 1;
+        // Reported if the next call is refused: the user then learns why a further call was needed.
         self.failed = Some(Box::new(failed));
         self.sequencer.retract();
     }
@@ -319,6 +323,7 @@ impl Assembler {
     /// Returns the usage of a part of a composition of whose calls no tokens are known; none if it called no model. The
     /// sum of the composition counts its calls.
     fn uncounted_usage(&self) -> Option<Usage> {
+        // The offline provider ends its replies without tokens, but there is no call whose price is unknown.
         let is_offline = self.rules.warnings.iter().any(|it| it.code == WarningCode::NoModelCalled);
         let uncounted = Some(self.uncounted).filter(|count| *count > 0 && self.rules.is_part && !is_offline);
         uncounted.map(|count| Usage { uncounted_calls: Some(count), ..Usage::default() })

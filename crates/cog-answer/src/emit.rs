@@ -270,6 +270,7 @@ impl Deltas {
         out: &mut ChunkSequencer,
     ) {
         let data = complete.node();
+        // Some events were not emitted as data, so that single corrections would not add up: all of it is sent again.
         if self.is_stale || !is_complete {
             if self.has_emitted {
                 out.snapshot("data", empty(data.kind()));

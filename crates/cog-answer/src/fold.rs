@@ -60,6 +60,7 @@ impl EnvelopeBuilder {
             self.meta = Some((seq, data.clone()));
         }
         if seq > self.applied + 1 {
+            // Deltas append, so a chunk that overtook another one must wait for it.
             self.early.entry(seq).or_insert(chunk);
         } else if seq == self.applied + 1 {
             self.apply(seq, &chunk);
@@ -101,6 +102,7 @@ impl EnvelopeBuilder {
                 envelope
             }
             _ => {
+                // No chunk will fill the gaps any more, and partial data with gaps are better than none.
                 for (seq, chunk) in std::mem::take(&mut self.early) {
                     self.apply(seq, &chunk);
                 }

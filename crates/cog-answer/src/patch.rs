@@ -60,6 +60,7 @@ struct PatchedNode<'a> {
 
 impl PatchedNode<'_> {
     fn write_members(&self, w: &mut Writer<'_>) {
+        // Replaced in place and added at the end, so that the order of the members stays as the model wrote them.
         let mut done = Vec::new();
         for (key, node) in self.node.into_iter().flat_map(Node::members) {
             match self.patch.members.iter().find(|(known, _)| *known == key) {

@@ -198,6 +198,7 @@ pub(crate) fn partial_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -
         return None;
     }
     let violations = rules.contract.check_data(data).violations;
+    // The list ends at the limit, so that fields that violate the contract could be left in.
     if violations.len() >= MAX_VIOLATIONS {
         return None;
     }

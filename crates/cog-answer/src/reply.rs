@@ -69,6 +69,7 @@ impl Reply {
             prose.push_str(text);
         }
         let read = parser.push(text.as_bytes(), &mut |event| listener.on_event(rules, &event, out));
+        // The first error counts: after it the parser returns the same one for all further text.
         self.syntax_error = self.syntax_error.or(read.err());
         // From the first document on, the text is an answer in JSON, so it need not be held a second time.
         self.prose.take_if(|_| self.parser.root().is_some());
@@ -162,6 +163,7 @@ impl Reply {
 
     /// Returns why the reply is invalid, whatever its text.
     fn rejection(&self) -> Option<ErrorBody> {
+        // What is wrong with the text comes first: the provider was stopped for it, and reports no reason of its own.
         if let Some(error) = self.syntax_error {
             return Some(error::not_json(&error));
         }

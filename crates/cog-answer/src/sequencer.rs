@@ -38,6 +38,7 @@ impl ChunkSequencer {
 
     /// Retracts all data that were emitted.
     pub(crate) fn retract(&mut self) {
+        // The numbers go on: a client that resumes must not confuse the retracted chunks with the new ones.
         self.last_checkpoint = None;
         self.reported.clear();
         self.snapshot("data", Value::parse("{}").unwrap_or_default());
@@ -71,6 +72,7 @@ impl ChunkSequencer {
 
     /// Emits a value that replaces the one at `field`; a chunk of all `data` has no field (SPEC 3.2.1).
     pub(crate) fn snapshot(&mut self, field: &str, data: Value) {
+        // Without a reader the data come with the final chunk, but the meta of a failure is only in a snapshot.
         if self.is_silent && field != "meta" {
             return;
         }

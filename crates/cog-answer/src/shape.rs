@@ -64,7 +64,7 @@ impl Recognizer {
         self.has_complete_root && !event.path.is_root()
     }
 
-    /// Starts again at the members beside the wrapper.
+    /// Starts again at the members next to the wrapper.
     pub(crate) fn start_beside_wrapper(&self) -> Self {
         Self { roots: self.roots, ..Self::new(self.expects_data) }
     }
@@ -119,6 +119,7 @@ impl Recognizer {
     }
 
     fn is_first_of_data(&self, key: &str) -> bool {
+        // A v1 module may have a field `meta` or `data`, so these keys decide nothing before the end.
         self.expects_data && self.shape.is_none() && !ENVELOPE_KEYS.contains(&key)
     }
 }

@@ -240,6 +240,7 @@ impl Form {
         let document: Value = serde_json::from_str(schema.text()).ok()?;
         let part =
             json!({ "input": document.pointer(pointer)?, "definitions": document.get("definitions")? });
+        // Compiled as an input, to which no rules of answers, tiers or strictness apply.
         let manifest = Manifest::with_defaults("none", Format::V25, None);
         Contract::compile(&part, &Rules::from(&manifest)).ok()
     }

@@ -17,7 +17,7 @@ use crate::{
     shape::Shape,
 };
 
-/// A complete reply that was not checked yet. Media that the model generated beside its text can be inserted before the
+/// A complete reply that was not checked yet. Media that the model generated along with its text can be inserted before the
 /// check (SPEC 4.3).
 #[must_use = "a stream has exactly one end: finish or fail"]
 pub struct PendingReply {

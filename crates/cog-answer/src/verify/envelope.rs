@@ -4,7 +4,7 @@ use cog_schema::Violation;
 use super::{Form, absent, below, mistyped, module::Standard};
 use crate::error::violation;
 
-/// The keys of an envelope. Keys that start with `_` are allowed beside them.
+/// The keys of an envelope. Keys that start with `_` are also allowed.
 const KEYS: [&str; 5] = ["ok", "meta", "data", "error", "partial_data"];
 
 /// The paths that the contract of the module decides, or without a module the specification's own contract.
