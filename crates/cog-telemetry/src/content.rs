@@ -107,13 +107,13 @@ impl Recorded<'_> {
 
     /// Media are named, not contained.
     fn part(&self, part: &Part) -> serde_json::Value {
-        let media = |kind: &str| json!({ "type": "blob", "modality": kind });
-        match part {
-            Part::Text(text) => self.text(&text.text),
-            Part::Image(_) => media("image"),
-            Part::Audio(_) => media("audio"),
-            _ => media("file"),
-        }
+        let modality = match part {
+            Part::Text(text) => return self.text(&text.text),
+            Part::Image(_) => "image",
+            Part::Audio(_) => "audio",
+            _ => "file",
+        };
+        json!({ "type": "blob", "modality": modality })
     }
 
     fn tool_call(&self, call: &ToolCall) -> serde_json::Value {

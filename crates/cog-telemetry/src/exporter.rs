@@ -27,18 +27,21 @@ const RETRYABLE: [u16; 4] = [429, 502, 503, 504];
 pub(crate) fn start(shared: &Arc<Shared>) {
     shared.set_state(State::Running);
     let own = Arc::clone(shared);
-    let run = move || {
-        let events = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        match events {
-            Ok(events) => events.block_on(Exporter::new(&own).run()),
-            Err(error) => own.lose(0, 0, format!("cannot start the async runtime: {error}")),
-        }
-        own.set_state(State::Closed);
-    };
-    if let Err(error) = std::thread::Builder::new().name("cog-telemetry".to_owned()).spawn(run) {
+    // A thread of its own: a command without an async runtime exports too, and a runtime that ends takes no spans along.
+    let thread = std::thread::Builder::new().name("cog-telemetry".to_owned());
+    if let Err(error) = thread.spawn(move || run(&own)) {
         shared.set_state(State::Closed);
         shared.lose(0, 0, format!("cannot start a thread: {error}"));
     }
+}
+
+/// Exports until the program closes the telemetry.
+fn run(shared: &Shared) {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(Exporter::new(shared).run()),
+        Err(error) => shared.lose(0, 0, format!("cannot start the async runtime: {error}")),
+    }
+    shared.set_state(State::Closed);
 }
 
 struct Exporter<'a> {
@@ -51,12 +54,11 @@ struct Exporter<'a> {
 
 impl<'a> Exporter<'a> {
     fn new(shared: &'a Shared) -> Self {
-        let sender =
-            |endpoint: &'a Option<Endpoint>| endpoint.as_ref().map(|endpoint| Sender::new(endpoint, shared));
+        let settings = &shared.settings;
         Self {
             shared,
-            traces: sender(&shared.settings.traces),
-            metrics: sender(&shared.settings.metrics),
+            traces: settings.traces.as_ref().map(|endpoint| Sender::new(endpoint, shared)),
+            metrics: settings.metrics.as_ref().map(|endpoint| Sender::new(endpoint, shared)),
             reported: Dropped { spans: 0, exports: 0 },
         }
     }
@@ -195,17 +197,21 @@ impl<'a> Sender<'a> {
     }
 
     async fn send_once(&self, request: &PlainRequest) -> Result<u64, Refused> {
-        let refused = |reason, retry| Refused { reason: format!("{}: {reason}", self.url()), retry };
-        let client = self.client.as_ref().map_err(|reason| refused(reason.clone(), None))?;
-        let response = client.send(request).await.map_err(|reason| refused(reason, Some(None)))?;
+        let client = self.client.as_ref().map_err(|reason| self.refused(reason, None))?;
+        let response = client.send(request).await.map_err(|reason| self.refused(&reason, Some(None)))?;
         match response.status {
             200..=299 => Ok(otlp::rejected(&response.body)),
             status => {
                 let after = response.headers.iter().find(|(name, _)| name == "retry-after");
                 let after = after.and_then(|(_, value)| value.parse().ok()).map(Duration::from_secs);
-                Err(refused(format!("status {status}"), RETRYABLE.contains(&status).then_some(after)))
+                let retry = RETRYABLE.contains(&status).then_some(after);
+                Err(self.refused(&format!("status {status}"), retry))
             }
         }
+    }
+
+    fn refused(&self, reason: &str, retry: Option<Option<Duration>>) -> Refused {
+        Refused { reason: format!("{}: {reason}", self.url()), retry }
     }
 }
 

@@ -42,10 +42,12 @@ pub(crate) struct Instruments {
 
 impl Instruments {
     pub(crate) fn new() -> Self {
-        let seconds = |name, description| Histogram::new(name, description, "s", SECONDS);
         Self {
-            duration: seconds("gen_ai.client.operation.duration", "The duration of calls to models."),
-            first_chunk: seconds(
+            duration: Histogram::of_seconds(
+                "gen_ai.client.operation.duration",
+                "The duration of calls to models.",
+            ),
+            first_chunk: Histogram::of_seconds(
                 "gen_ai.client.operation.time_to_first_chunk",
                 "The time from a call to the first part of its reply.",
             ),
@@ -55,7 +57,7 @@ impl Instruments {
                 "{token}",
                 TOKENS,
             ),
-            workflow: seconds("gen_ai.workflow.duration", "The duration of runs."),
+            workflow: Histogram::of_seconds("gen_ai.workflow.duration", "The duration of runs."),
         }
     }
 
@@ -152,6 +154,10 @@ pub(crate) struct Series {
 }
 
 impl Histogram {
+    fn of_seconds(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, description, "s", SECONDS)
+    }
+
     pub(crate) fn new(
         name: &'static str,
         description: &'static str,
@@ -167,6 +173,7 @@ impl Histogram {
         if let Some(series) = self.series.get_mut(&key) {
             return series.add(self.bounds, value);
         }
+        // Clients choose the names of models, so the series must be bounded.
         let overflow: &Labels<'_> = &[(names::OVERFLOW, "true")];
         let has_room = self.series.len() < MAX_SERIES - 1;
         let (key, labels) = if has_room { (key, labels) } else { (self.hasher.hash_one(overflow), overflow) };

@@ -219,11 +219,10 @@ impl Reader<'_> {
         if !self.is_on(kind, own_url.is_some() || base.is_some()) || !self.is_protobuf(kind) {
             return None;
         }
-        let of_base = || {
-            let base = base.as_deref().unwrap_or(DEFAULT);
-            format!("{}/v1/{path}", base.trim_end_matches('/'))
-        };
-        let url = own_url.unwrap_or_else(of_base);
+        // A URL for one kind of data is complete; the common one gets the path of the kind.
+        let url = own_url.unwrap_or_else(|| {
+            format!("{}/v1/{path}", base.as_deref().unwrap_or(DEFAULT).trim_end_matches('/'))
+        });
         let is_http =
             Url::parse(&url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if !is_http {
@@ -300,21 +299,13 @@ const SERVICE_INSTANCE: &str = "service.instance.id";
 
 /// Reads `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`, and adds what the specification requires.
 fn resource(reader: &mut Reader<'_>) -> Vec<(String, String)> {
-    let mut attributes: Vec<(String, String)> = Vec::new();
-    let mut set = |key: &str, value: String, replaces: bool| match attributes
-        .iter_mut()
-        .find(|(name, _)| name == key)
-    {
-        Some((_, known)) if replaces => *known = value,
-        Some(_) => {}
-        None => attributes.push((key.to_owned(), value)),
-    };
+    let mut attributes = ResourceAttributes::default();
     let text = reader.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() => {
                 let value = percent_decode_str(value.trim()).decode_utf8_lossy().into_owned();
-                set(key.trim(), value, true);
+                attributes.set(key.trim(), &value);
             }
             _ => {
                 reader.note(format!("OTEL_RESOURCE_ATTRIBUTES: `{pair}` is not NAME=VALUE, and is left out"));
@@ -322,15 +313,37 @@ fn resource(reader: &mut Reader<'_>) -> Vec<(String, String)> {
         }
     }
     if let Some(name) = reader.get("OTEL_SERVICE_NAME") {
-        set(SERVICE_NAME, name, true);
+        attributes.set(SERVICE_NAME, &name);
     }
-    set(SERVICE_NAME, "cog".to_owned(), false);
-    set("service.version", env!("CARGO_PKG_VERSION").to_owned(), false);
-    set(SERVICE_INSTANCE, instance(), false);
-    set("telemetry.sdk.name", "cog".to_owned(), true);
-    set("telemetry.sdk.language", "rust".to_owned(), true);
-    set("telemetry.sdk.version", env!("CARGO_PKG_VERSION").to_owned(), true);
-    attributes
+    attributes.set_default(SERVICE_NAME, "cog");
+    attributes.set_default("service.version", env!("CARGO_PKG_VERSION"));
+    attributes.set_default(SERVICE_INSTANCE, &instance());
+    // The program that wrote the data, whatever the operator names it.
+    attributes.set("telemetry.sdk.name", "cog");
+    attributes.set("telemetry.sdk.language", "rust");
+    attributes.set("telemetry.sdk.version", env!("CARGO_PKG_VERSION"));
+    attributes.0
+}
+
+/// Attributes by name, in the order in which they were first set.
+#[derive(Default)]
+struct ResourceAttributes(Vec<(String, String)>);
+
+impl ResourceAttributes {
+    /// Sets an attribute, and replaces an earlier value.
+    fn set(&mut self, key: &str, value: &str) {
+        match self.0.iter_mut().find(|(name, _)| name == key) {
+            Some((_, known)) => value.clone_into(known),
+            None => self.0.push((key.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// Sets an attribute, unless it has a value.
+    fn set_default(&mut self, key: &str, value: &str) {
+        if self.0.iter().all(|(name, _)| name != key) {
+            self.0.push((key.to_owned(), value.to_owned()));
+        }
+    }
 }
 
 /// Returns a random UUID, so that a collector does not mix the metrics of two programs.
@@ -339,10 +352,10 @@ fn instance() -> String {
     if getrandom::fill(&mut bytes).is_err() {
         return std::process::id().to_string();
     }
+    // Version 4 in the 13th digit, and the variant of RFC 9562 in the 17th.
     let id = u128::from_be_bytes(bytes) & !(0xf << 76 | 0x3 << 62) | 4 << 76 | 2 << 62;
-    let text = format!("{id:032x}");
-    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
-    format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+    let [a, b, c, d] = [id >> 96, id >> 80 & 0xffff, id >> 64 & 0xffff, id >> 48 & 0xffff];
+    format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{:012x}", id & 0xffff_ffff_ffff)
 }
 
 // Which traces are recorded (`OTEL_TRACES_SAMPLER`).

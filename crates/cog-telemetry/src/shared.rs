@@ -100,8 +100,7 @@ impl Shared {
         if *state == State::Running {
             *state = State::Closing;
             self.wake.notify_one();
-            let is_open = |state: &mut State| *state != State::Closed;
-            let waited = self.changed.wait_timeout_while(state, timeout, is_open);
+            let waited = self.changed.wait_timeout_while(state, timeout, |state| *state != State::Closed);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if *state != State::Closed {
                 let waiting = lock(&self.queue).clear() as u64 + self.in_flight.swap(0, Relaxed);

@@ -67,9 +67,11 @@ impl Batches {
     }
 
     fn cut(&self, step: BatchStep, mut body: String) -> String {
-        let take = |left: usize| left.checked_sub(1);
         let is_cut = step == BatchStep::Results
-            && self.cuts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+            && self
+                .cuts
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+                .is_ok();
         if is_cut {
             body.truncate(body.len() / 2);
         }
@@ -113,8 +115,8 @@ impl Batches {
         if job["state"] == "running" {
             job["state"] = json!("cancelled");
             let entries = job["entries"].as_array().cloned().unwrap_or_default();
-            let lost = |entry: &Value| json!({ "id": (form.id)(entry), "kind": "cancelled" });
-            job["results"] = entries.iter().map(lost).collect();
+            job["results"] =
+                entries.iter().map(|entry| json!({ "id": (form.id)(entry), "kind": "cancelled" })).collect();
             self.store(&job);
         }
         job
@@ -151,20 +153,23 @@ fn results(job: &Value, form: Form, answer: &mut dyn FnMut(&Value) -> Reply) -> 
         let id = (form.id)(entry);
         let body = (form.body)(entry);
         let text = entry.to_string();
-        let has = |marker: &str| text.contains(marker);
-        let result = match () {
-            () if has("MOCK-LOST") => continue,
-            () if has("MOCK-EXPIRED") => json!({ "id": id, "kind": "expired" }),
-            () if has("MOCK-CANCELLED") => json!({ "id": id, "kind": "cancelled" }),
-            () => answered(id, (form.wire)(job), &answer(body)),
+        if text.contains("MOCK-LOST") {
+            continue;
+        }
+        let result = if text.contains("MOCK-EXPIRED") {
+            json!({ "id": id, "kind": "expired" })
+        } else if text.contains("MOCK-CANCELLED") {
+            json!({ "id": id, "kind": "cancelled" })
+        } else {
+            answered(id, (form.wire)(job), &answer(body))
         };
-        if has("MOCK-STRANGER") {
+        if text.contains("MOCK-STRANGER") {
             results.push(json!({ "id": "a-stranger", "kind": "expired" }));
         }
-        if has("MOCK-DIFFER") {
+        if text.contains("MOCK-DIFFER") {
             results.push(json!({ "id": id, "kind": "expired" }));
         }
-        if has("MOCK-TWICE") {
+        if text.contains("MOCK-TWICE") {
             results.push(result.clone());
         }
         results.push(result);
@@ -220,12 +225,17 @@ fn page(batches: &Batches, after: Option<u64>, limit: usize) -> (Vec<Value>, boo
 
 fn count(job: &Value, kinds: &[&str]) -> usize {
     let all = job["results"].as_array().into_iter().flatten();
-    let kind = |result: &&Value| {
-        let is_error = result["status"].as_u64().is_some_and(|status| status >= 300);
-        let kind = if is_error { "error" } else { result["kind"].as_str().unwrap_or_default() };
-        kinds.contains(&kind)
-    };
-    all.filter(kind).count()
+    all.filter(|result| kinds.contains(&kind(result))).count()
+}
+
+fn kind(result: &Value) -> &str {
+    let is_error = result["status"].as_u64().is_some_and(|status| status >= 300);
+    if is_error { "error" } else { result["kind"].as_str().unwrap_or_default() }
+}
+
+/// Returns the ID of a job in a list; null if there is none.
+fn id_of(job: Option<&Value>) -> Value {
+    job.map_or(Value::Null, |job| job["id"].clone())
 }
 
 fn lines(values: impl Iterator<Item = Value>) -> String {

@@ -205,11 +205,9 @@ impl Shared {
     fn next(&self, body: &Value) -> Reply {
         let mut replies = lock(&self.replies);
         let body = replies.iter().any(|reply| !reply.when.is_empty()).then(|| body.to_string());
-        let fits = |reply: &&Reply| {
-            let body = body.as_ref().filter(|_| !reply.when.is_empty());
-            body.is_some_and(|body| reply.when.iter().all(|text| body.contains(text)))
-        };
-        if let Some(reply) = replies.iter().find(fits) {
+        if let Some(body) = body
+            && let Some(reply) = replies.iter().find(|reply| reply.is_for(&body))
+        {
             return reply.clone();
         }
         let mut others = replies.iter().enumerate().filter(|(_, reply)| reply.when.is_empty());
@@ -297,8 +295,10 @@ async fn batch_reply(
 /// Returns the list of models, or the version of Ollama.
 fn information(path: &str, headers: &HeaderMap) -> Option<Value> {
     let wire = Wire::of_models(path, headers.contains_key("anthropic-version"));
-    let version = || path.ends_with("/api/version").then(|| json!({ "version": "0.0.0-mock" }));
-    wire.map(Wire::models).or_else(version)
+    if path.ends_with("/api/version") {
+        return Some(json!({ "version": "0.0.0-mock" }));
+    }
+    wire.map(Wire::models)
 }
 
 fn wire_reply(shared: &Arc<Shared>, wire: Wire, uri: &Uri, request: &Value, reply: Reply) -> Response<Body> {

@@ -214,6 +214,11 @@ impl Reply {
         self
     }
 
+    /// Returns whether the reply is only for some requests, and this body is one of them.
+    pub(crate) fn is_for(&self, body: &str) -> bool {
+        !self.when.is_empty() && self.when.iter().all(|text| body.contains(text))
+    }
+
     /// Returns the chunks of the text; at least one, which may be empty, unless the reply calls tools.
     pub(crate) fn text_chunks(&self) -> Vec<String> {
         if self.has_text() { in_chunks(&self.text, self.chunk_size) } else { Vec::new() }
@@ -259,21 +264,18 @@ impl Reply {
     }
 
     fn set(self, key: &str, value: &Value) -> Option<Self> {
-        let text = || value.as_str().map(str::to_owned);
-        let number = || value.as_u64().and_then(|number| usize::try_from(number).ok());
         Some(match key {
-            "text" => Self { text: text().unwrap_or_else(|| value.to_string()), ..self },
-            "when" => self.when(text()?),
-            "raw" => Self { raw: Some(text()?), ..self },
-            "message" => self.stream_error(text()?),
+            "text" => Self { text: text(value).unwrap_or_else(|| value.to_string()), ..self },
+            "when" => self.when(text(value)?),
+            "raw" => Self { raw: Some(text(value)?), ..self },
+            "message" => self.stream_error(text(value)?),
             "status" => self.status(u16::try_from(value.as_u64()?).ok()?),
-            "reasoning" => self.reasoning(text()?),
-            "refusal" => self.refusal(text()?),
+            "reasoning" => self.reasoning(text(value)?),
+            "refusal" => self.refusal(text(value)?),
             "finish" => self.finish(finish(value.as_str()?)),
-            "model" => self.model(text()?),
+            "model" => self.model(text(value)?),
             "media" => value.as_array()?.iter().try_fold(self, |reply, item| {
-                let text = |key: &str| Some(item.get(key)?.as_str()?.to_owned());
-                Some(reply.media(text("media_type")?, text("data")?))
+                Some(reply.media(text(item.get("media_type")?)?, text(item.get("data")?)?))
             })?,
             "tool_calls" => value.as_array()?.iter().try_fold(self, |reply, call| {
                 let arguments = call.get("arguments")?;
@@ -281,9 +283,9 @@ impl Reply {
                 Some(reply.tool_call(call.get("name")?.as_str()?, text))
             })?,
             "usage" => self.usage(value.get(0)?.as_u64()?, value.get(1)?.as_u64()?),
-            "chunk_size" => self.chunk_size(number()?),
-            "packet_size" => self.packet_size(number()?),
-            "interrupt_after" => self.interrupt_after(number()?),
+            "chunk_size" => self.chunk_size(size(value)?),
+            "packet_size" => self.packet_size(size(value)?),
+            "interrupt_after" => self.interrupt_after(size(value)?),
             "delay_ms" => self.delay(Duration::from_millis(value.as_u64()?)),
             "pause_ms" => self.pause(Duration::from_millis(value.as_u64()?)),
             "hang" => Self { hangs: value.as_bool()?, ..self },
@@ -294,6 +296,14 @@ impl Reply {
             _ => return None,
         })
     }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn size(value: &Value) -> Option<usize> {
+    usize::try_from(value.as_u64()?).ok()
 }
 
 fn finish(reason: &str) -> Finish {

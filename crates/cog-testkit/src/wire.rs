@@ -73,22 +73,16 @@ impl Wire {
 
     /// Returns the form that a path belongs to.
     pub(crate) fn from_path(path: &str) -> Option<Self> {
-        let ends = |end: &str| path.ends_with(end);
-        if ends("/chat/completions") {
-            Some(Wire::OpenAi)
-        } else if ends("/responses") {
-            Some(Wire::OpenAiResponses)
-        } else if ends("/images/generations") {
-            Some(Wire::OpenAiImages)
-        } else if ends("/v1/messages") {
-            Some(Wire::Anthropic)
-        } else if ends(":streamGenerateContent") || ends(":generateContent") {
-            Some(Wire::Gemini)
-        } else if ends("/api/chat") {
-            Some(Wire::Ollama)
-        } else {
-            None
-        }
+        const ENDS: [(&str, Wire); 7] = [
+            ("/chat/completions", Wire::OpenAi),
+            ("/responses", Wire::OpenAiResponses),
+            ("/images/generations", Wire::OpenAiImages),
+            ("/v1/messages", Wire::Anthropic),
+            (":streamGenerateContent", Wire::Gemini),
+            (":generateContent", Wire::Gemini),
+            ("/api/chat", Wire::Ollama),
+        ];
+        ENDS.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, wire)| wire)
     }
 
     /// Returns whether a request to this path is for a stream.

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{BatchStep, Batches, Form, Request, count, lines, number, page};
+use super::{BatchStep, Batches, Form, Request, count, id_of, lines, number, page};
 use crate::{Reply, Wire};
 
 const FORM: Form = Form {
@@ -42,8 +42,7 @@ fn list(batches: &Batches, request: &Request<'_>) -> Value {
     let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(20);
     let (jobs, has_more) = page(batches, request.parameter("after_id").and_then(number), limit);
     let data: Vec<Value> = jobs.iter().map(batch).collect();
-    let id = |job: Option<&Value>| job.map_or(Value::Null, |job| job["id"].clone());
-    json!({ "first_id": id(data.first()), "last_id": id(data.last()), "has_more": has_more, "data": data })
+    json!({ "first_id": id_of(data.first()), "last_id": id_of(data.last()), "has_more": has_more, "data": data })
 }
 
 fn batch(job: &Value) -> Value {

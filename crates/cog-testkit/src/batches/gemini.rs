@@ -84,11 +84,12 @@ fn file(batches: &Batches, number: u64) -> PathBuf {
 /// Returns the entries of a file, in the form of those of a request.
 fn entries(batches: &Batches, name: &str) -> Option<Vec<Value>> {
     let text = fs::read_to_string(file(batches, number(name.strip_prefix("files/")?)?)).ok()?;
-    let entry = |line: &str| {
-        let line: Value = serde_json::from_str(line).ok()?;
-        Some(json!({ "request": line["request"], "metadata": { "key": line["key"].as_str()? } }))
-    };
     text.lines().map(entry).collect()
+}
+
+fn entry(line: &str) -> Option<Value> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    Some(json!({ "request": line["request"], "metadata": { "key": line["key"].as_str()? } }))
 }
 
 /// Returns a result as the line of a file.
@@ -130,10 +131,12 @@ fn operation(job: &Value) -> Value {
         },
     });
     if let Some(results) = job["results"].as_array() {
-        let responses = || results.iter().map(response).collect::<Vec<_>>();
         let response = match job["file"].is_string() {
             true => json!({ "responsesFile": format!("files/batch-{}", job["number"]) }),
-            false => json!({ "inlinedResponses": { "inlinedResponses": responses() } }),
+            false => {
+                let responses: Vec<_> = results.iter().map(response).collect();
+                json!({ "inlinedResponses": { "inlinedResponses": responses } })
+            }
         };
         operation["done"] = json!(true);
         operation["metadata"]["output"] = response.clone();

@@ -2,7 +2,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{BatchStep, Batches, CREATED, Form, Request, count, lines, number, page};
+use super::{BatchStep, Batches, CREATED, Form, Request, count, id_of, lines, number, page};
 use crate::{Reply, Wire};
 
 const FORM: Form = Form {
@@ -72,9 +72,8 @@ fn list(batches: &Batches, request: &Request<'_>) -> Value {
     let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(20);
     let (jobs, has_more) = page(batches, request.parameter("after").and_then(number), limit);
     let data: Vec<Value> = jobs.iter().map(batch).collect();
-    let id = |job: Option<&Value>| job.map_or(Value::Null, |job| job["id"].clone());
     json!({
-        "object": "list", "first_id": id(data.first()), "last_id": id(data.last()), "has_more": has_more, "data": data,
+        "object": "list", "first_id": id_of(data.first()), "last_id": id_of(data.last()), "has_more": has_more, "data": data,
     })
 }
 
@@ -86,13 +85,13 @@ fn batch(job: &Value) -> Value {
         _ => "in_progress",
     };
     let is_over = status != "in_progress";
-    let file = |kind: &str, kinds: &[&str]| {
-        (is_over && count(job, kinds) > 0).then(|| format!("file-{kind}-{number}"))
-    };
+    let has_output = is_over && count(job, &["reply"]) > 0;
+    let has_errors = is_over && count(job, FAILED) > 0;
     json!({
         "id": format!("batch_mock_{number}"), "object": "batch", "endpoint": job["endpoint"], "errors": null,
         "input_file_id": job["file"], "completion_window": "24h", "status": status,
-        "output_file_id": file("output", &["reply"]), "error_file_id": file("error", FAILED),
+        "output_file_id": has_output.then(|| format!("file-output-{number}")),
+        "error_file_id": has_errors.then(|| format!("file-error-{number}")),
         "created_at": CREATED + number, "expires_at": CREATED + number + 86_400, "metadata": job["metadata"],
         "request_counts": {
             "total": job["entries"].as_array().map_or(0, Vec::len),
@@ -106,8 +105,7 @@ const FAILED: &[&str] = &["error", "expired", "cancelled"];
 fn results(batches: &Batches, request: &Request<'_>, id: &str) -> Option<String> {
     let job = request.job(batches, id)?;
     let is_output = id.starts_with("file-output-");
-    let is_ok = |result: &&Value| result["status"] == 200;
-    let found = job["results"].as_array()?.iter().filter(|result| is_ok(result) == is_output);
+    let found = job["results"].as_array()?.iter().filter(|result| (result["status"] == 200) == is_output);
     Some(lines(found.map(line)))
 }
 

@@ -63,17 +63,16 @@ impl Events {
 
     fn reasoning(&mut self, reply: &Reply) {
         let part = (REASONING, "summary_index");
-        let summary = |text: &str| json!({ "part": { "type": "summary_text", "text": text } });
         self.item(
             "response.output_item.added",
             &json!({ "id": REASONING, "type": "reasoning", "summary": [] }),
         );
-        self.add_part("response.reasoning_summary_part.added", part, summary(""));
+        self.add_part("response.reasoning_summary_part.added", part, summary_part(""));
         for chunk in reply.reasoning_chunks() {
             self.add_part("response.reasoning_summary_text.delta", part, json!({ "delta": chunk }));
         }
         self.add_part("response.reasoning_summary_text.done", part, json!({ "text": reply.reasoning }));
-        self.add_part("response.reasoning_summary_part.done", part, summary(&reply.reasoning));
+        self.add_part("response.reasoning_summary_part.done", part, summary_part(&reply.reasoning));
         self.item("response.output_item.done", &reasoning_item(reply));
         self.items += 1;
     }
@@ -184,4 +183,8 @@ fn usage(reply: &Reply) -> Value {
         "input_tokens_details": { "cached_tokens": 0, "cache_write_tokens": 0 },
         "output_tokens_details": { "reasoning_tokens": 0 },
     })
+}
+
+fn summary_part(text: &str) -> Value {
+    json!({ "part": { "type": "summary_text", "text": text } })
 }
