@@ -100,6 +100,17 @@ pub enum ProviderError {
         /// The wait that the vendor requests.
         retry_after: Option<Duration>,
     },
+    /// The model does not accept the media of the request (E4011). Only the vendor knows: it is a gateway, or the model is
+    /// not in our table.
+    #[error("{vendor} does not accept these media with the model `{model}`: {message}")]
+    MediaRejected {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The requested model.
+        model: String,
+        /// The error message of the vendor.
+        message: String,
+    },
     /// The conversation exceeds the context window of the model.
     #[error("the request exceeds the context window of `{model}`: {message}")]
     ContextOverflow {
@@ -271,6 +282,7 @@ impl ProviderError {
             Self::Request(error) => error.code(),
             Self::RateLimited { .. } => Code::RateLimited,
             Self::ContextOverflow { .. } => Code::ContextOverflow,
+            Self::MediaRejected { .. } => Code::MultimodalNotSupported,
             Self::Malformed { .. } | Self::TooLarge { .. } => Code::ParseError,
             Self::Filtered { .. } => Code::NoActionPossible,
             Self::Interrupted { .. } => Code::StreamInterrupted,
@@ -307,6 +319,7 @@ impl ProviderError {
             | Self::BadKey { .. }
             | Self::KeyRejected { .. }
             | Self::Rejected { .. }
+            | Self::MediaRejected { .. }
             | Self::Filtered { .. }
             | Self::Connect { .. }
             | Self::WrongInterface { .. }
@@ -327,6 +340,7 @@ impl ProviderError {
             | Self::BadKey { .. }
             | Self::KeyRejected { .. }
             | Self::UnknownModel { .. }
+            | Self::MediaRejected { .. }
             | Self::ContextOverflow { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable { .. }
@@ -397,6 +411,9 @@ impl ProviderError {
             }
             Self::UnknownModel { vendor, model, .. } => format!("{vendor} does not know the model `{model}`"),
             Self::Rejected { vendor, status, .. } => format!("{vendor} rejected the request ({status})"),
+            Self::MediaRejected { vendor, model, .. } => {
+                format!("{vendor} does not accept these media with the model `{model}`")
+            }
             Self::Filtered { vendor, reason, .. } => format!("{vendor} refused the request ({reason})"),
             Self::RateLimited { vendor, is_quota, .. } => limit_reached(vendor, *is_quota),
             Self::ContextOverflow { model, .. } => {
@@ -441,6 +458,9 @@ impl ProviderError {
             }
             Self::UnknownModel { .. } => {
                 "Choose a model that `cog doctor` lists with --model, or check the base URL.".to_owned()
+            }
+            Self::MediaRejected { .. } => {
+                "Choose a model or a provider that accepts these media, or leave them out.".to_owned()
             }
             Self::ContextOverflow { .. } => {
                 "Shorten the input, or choose a model with a larger context window.".to_owned()
@@ -532,6 +552,15 @@ fn seconds(duration: &Duration) -> String {
 pub enum RejectedPart {
     /// The schema of the answer, or the form in which it is sent.
     Schema,
+    /// The system role of a message.
+    SystemRole,
+    /// A member that the server knows only by another name.
+    Name {
+        /// Its name in the request.
+        name: &'static str,
+        /// Its other name.
+        other: &'static str,
+    },
     /// An optional member of the request.
     Field {
         /// Its name in the request.
@@ -560,6 +589,17 @@ impl ModelRequest {
             OptionalPart::StreamOptions => std::mem::take(&mut self.stream_options),
             OptionalPart::Setting(name) => self.generation.remove(name),
         }
+    }
+
+    /// Sends the system text in the first message of the user from now on. Returns false if it is sent so already.
+    pub fn merge_system(&mut self) -> bool {
+        !std::mem::replace(&mut self.merges_system, true)
+    }
+
+    /// Sends the limit of output tokens under its other name from now on. Returns false if it is sent so already, or if
+    /// there is none.
+    pub fn rename_token_limit(&mut self) -> bool {
+        self.generation.max_tokens.is_some() && !std::mem::replace(&mut self.renames_token_limit, true)
     }
 }
 

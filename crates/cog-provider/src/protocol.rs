@@ -15,6 +15,7 @@ mod openai_responses;
 mod parts;
 pub(crate) mod reply;
 mod sse;
+mod vendor_error;
 
 use bytes::Bytes;
 use cog_json::{Node, Writer};
@@ -26,7 +27,7 @@ use crate::{
     vendors::{CacheMark, ModelSettings, Vendor},
 };
 
-pub use self::limit::ReachedLimit;
+pub use self::{limit::ReachedLimit, vendor_error::VendorError};
 pub use crate::protocol_kind::ProtocolKind;
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,
@@ -217,6 +218,14 @@ pub enum DecodeError {
     /// The vendor sent an error within the reply.
     #[error("{0}")]
     Vendor(VendorError),
+    /// The vendor ended the reply with a finish reason that reports a failure of its own.
+    #[error("{}", stopped_with(reason, message.as_deref()))]
+    Failed {
+        /// The finish reason: `error`, `MALFORMED_FUNCTION_CALL`.
+        reason: String,
+        /// What the vendor says about it.
+        message: Option<String>,
+    },
     /// A web page instead of a reply, with its first words.
     #[error("a web page: {0}")]
     WebPage(String),
@@ -240,31 +249,9 @@ pub enum DecodeError {
     FrameTooLarge(usize),
 }
 
-/// An error message of a vendor, from the body of an error reply or from within a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VendorError {
-    /// The vendor's name or number for the error: `rate_limit_exceeded`.
-    pub code: Option<String>,
-    /// The vendor's message.
-    pub message: String,
-    /// The limit that its details name.
-    pub limit: Option<ReachedLimit>,
-}
-
-impl VendorError {
-    /// Creates the error for an error event without a message.
-    pub(crate) fn without_message() -> Self {
-        Self { code: None, message: "an error without a message".to_owned(), limit: None }
-    }
-}
-
-impl std::error::Error for VendorError {}
-
-impl std::fmt::Display for VendorError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.code {
-            Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
-            _ => f.write_str(&self.message),
-        }
+fn stopped_with(reason: &str, message: Option<&str>) -> String {
+    match message {
+        Some(message) => format!("it ended with `{reason}`: {message}"),
+        None => format!("it ended with `{reason}`"),
     }
 }

@@ -21,7 +21,7 @@ pub struct ModelRequest {
     /// model supports ([`ProviderInfo::output_media`](crate::ProviderInfo::output_media)) and otherwise replies in
     /// text.
     pub output_media: Vec<Modality>,
-    /// The request for a model that generates only images, which gets no messages; `None` if it gets the texts of the
+    /// The request for a model that generates only images, which gets no messages; `None` if it gets the text of the
     /// messages.
     pub image: Option<Arc<ImageRequest>>,
     /// The tools that the model may call; `None` for a request without tools.
@@ -33,6 +33,12 @@ pub struct ModelRequest {
     pub cache_key: Option<String>,
     /// Whether to request the token usage of a stream from a vendor that has `stream_options` for it.
     pub stream_options: bool,
+    /// Whether the limit of output tokens has its other name in Chat Completions: `max_completion_tokens` instead of
+    /// `max_tokens`, or the reverse. Servers that copy the protocol may know only one of them.
+    pub renames_token_limit: bool,
+    /// Whether the system text is the beginning of the first message of the user in Chat Completions. The templates of some
+    /// models have no system role.
+    pub merges_system: bool,
     /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,
     /// Is called before each retry.
@@ -54,6 +60,8 @@ impl ModelRequest {
             generation: Generation::default(),
             cache_key: None,
             stream_options: true,
+            renames_token_limit: false,
+            merges_system: false,
             timeout: None,
             on_retry: None,
             on_reply: None,

@@ -139,14 +139,29 @@ pub(crate) fn misaddressed(module: &Module, packet: Option<&Handoff>) -> Option<
 
 // Sends a request again without a part that the provider rejected.
 
+/// The limit of output tokens.
+const TOKEN_LIMIT: OptionalPart = OptionalPart::Setting("max_tokens");
+
 impl Plan {
-    /// Removes the part of the request that the provider rejected, and returns the warning about it. None if the request
+    /// Removes the part of the request that the provider rejected, or renames it, and returns the warning about it. None if the request
     /// has no such part, or if the caller chose it. Each call removes something, so that the calls end.
     pub(crate) fn reduce(&mut self, error: &ProviderError) -> Option<Warning> {
         let ProviderError::Rejected { part: Some(part), .. } = error else { return None };
         let change = match part {
             RejectedPart::Field { name, part } if self.may_omit(*part) && self.request.remove(*part) => {
                 format!("without `{name}`")
+            }
+            RejectedPart::Name { name, other } if self.request.rename_token_limit() => {
+                format!("with `{other}` instead of `{name}`")
+            }
+            // The server knows neither name, so that only its own limit applies.
+            RejectedPart::Name { name, .. }
+                if self.may_omit(TOKEN_LIMIT) && self.request.remove(TOKEN_LIMIT) =>
+            {
+                format!("without `{name}`")
+            }
+            RejectedPart::SystemRole if self.request.merge_system() => {
+                "with the system text in the first message of the user".to_owned()
             }
             RejectedPart::Schema => self.weaken()?.to_owned(),
             _ => return None,

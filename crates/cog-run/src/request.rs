@@ -51,6 +51,8 @@ impl RequestSpec {
             generation: self.chosen.or(&self.preferred),
             cache_key: self.cache_key(),
             stream_options: true,
+            renames_token_limit: false,
+            merges_system: false,
             timeout: Some(timeout),
             on_retry: self.on_retry(provider),
             on_reply: self.listeners.reply_hook(),

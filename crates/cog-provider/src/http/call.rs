@@ -11,9 +11,9 @@ use std::{
 
 use bytes::Bytes;
 use cog_json::{ToJson, Value};
-use cog_spec::ModelEvent;
+use cog_spec::{FinishReason, ModelEvent};
 use futures_core::Stream;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 
 use super::{
@@ -69,10 +69,12 @@ impl Call {
     ) -> Result<ModelStream, ProviderError> {
         let mut attempt = 0;
         loop {
+            // Each attempt has the complete time for its first token; only the time limit of the call covers all of them.
             let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
             let failure = match limit.apply(self.open(format)).await {
                 Ok(Ok((reader, failed))) => return Ok(self.stream(reader, failed)),
                 Ok(Err(failure)) => failure,
+                // Not retried: the model may have worked all the time, and would again.
                 Err(()) => Failure::permanent(self.timeout_error(limit)),
             };
             // Only before the first token: nothing has been passed on, so a second reply cannot contradict the first
@@ -173,13 +175,21 @@ impl Call {
 
     /// Sends the request once, and reads up to the first token. The returned error arrived right after that token.
     async fn open(&self, format: ReplyFormat) -> Result<(ResponseReader, Option<ProviderError>), Failure> {
-        let reply = self.send().await?;
+        let reply = match self.send().await {
+            Err(Failure { generated: Some(text), .. }) => {
+                return Ok((ResponseReader::of_text(text, format.decoder()), None));
+            }
+            sent => sent?,
+        };
         let mut reader = ResponseReader::new(reply.body, format.decoder());
         while !reader.has_started() && !reader.is_complete {
             match self.read(&mut reader).await {
                 Err(failure) if reader.has_started() => {
                     reader.is_complete = true;
                     return Ok((reader, Some(failure.error)));
+                }
+                Err(Failure { generated: Some(text), .. }) => {
+                    return Ok((ResponseReader::of_text(text, format.decoder()), None));
                 }
                 read => read?,
             }
@@ -386,6 +396,17 @@ impl ResponseReader {
         }
     }
 
+    /// Creates the reader of a reply that is complete. It is checked like any other reply: the next attempt
+    /// then tells the model what is wrong with it.
+    fn of_text(text: Box<str>, decoder: Box<dyn Decoder>) -> Self {
+        let mut reader = Self::new(Box::pin(stream::empty()), decoder);
+        reader.length = text.len();
+        reader.is_complete = true;
+        let text = (!text.is_empty()).then(|| ModelEvent::Text(text.into()));
+        reader.ready.extend(text.into_iter().chain([ModelEvent::Finished(FinishReason::Stop)]));
+        reader
+    }
+
     /// Returns whether part of the answer has arrived.
     fn has_started(&self) -> bool {
         self.length > 0 || self.media > 0
@@ -406,6 +427,7 @@ impl ResponseReader {
                 self.decoder.finish(&mut self.decoded)
             }
         };
+        // Also after an error: what arrived before it is passed on first.
         for event in self.decoded.drain(..) {
             match &event {
                 // At least 1, so that an empty item also counts as the start of the answer, which rules out a retry.

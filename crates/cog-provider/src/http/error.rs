@@ -1,13 +1,17 @@
 //! Classifies vendor replies and transport errors as provider errors.
 
+mod kind;
+
 use std::{error::Error, io, time::Duration};
 
 use cog_json::{Node, Value};
+use memchr::memmem;
 
+use self::kind::{Kind, is_about_model, kind};
 use super::{Redactor, backoff::retry_after};
 use crate::{
     ConnectErrorKind, Interruption, OptionalPart, ProviderError, RejectedPart,
-    protocol::{DecodeError, ReachedLimit, VendorError, reply::vendor_error},
+    protocol::{DecodeError, ReachedLimit, VendorError},
     transport::{TransportError, WireReply},
     vendors::Vendor,
 };
@@ -16,15 +20,18 @@ use crate::{
 pub(super) struct Failure {
     pub(super) error: ProviderError,
     pub(super) is_retryable: bool,
+    /// The reply of the model, if the vendor checked it itself and reports it as an error. It is a bad reply, not a bad
+    /// request.
+    pub(super) generated: Option<Box<str>>,
 }
 
 impl Failure {
     pub(super) fn permanent(error: ProviderError) -> Self {
-        Self { error, is_retryable: false }
+        Self { error, is_retryable: false, generated: None }
     }
 
     fn temporary(error: ProviderError) -> Self {
-        Self { error, is_retryable: true }
+        Self { error, is_retryable: true, generated: None }
     }
 }
 
@@ -38,36 +45,20 @@ pub(super) struct Context<'a> {
     pub(super) redactor: &'a Redactor,
 }
 
-/// The category of an error, from its status and message.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Key,
-    Model,
-    Context,
-    Rate,
-    Quota,
-    Rejected,
-    /// A content filter, with `details.reason`.
-    Filtered(&'static str),
-    Down,
-}
-
 impl Context<'_> {
     /// Classifies a reply with a status other than success; `body` is the beginning of its body.
     pub(super) fn status_error(&self, reply: &WireReply, body: &[u8]) -> Failure {
+        // Redirects are not followed. The query of a login page may contain a token.
         if (300..400).contains(&reply.status) {
             let target = reply.header("location").and_then(|target| target.split(['?', '#']).next());
             let target = target.unwrap_or("another URL");
             return Failure::permanent(self.wrong_interface(&format!("a redirect to {target}")));
         }
-        let found = Value::parse_bytes(body).ok().and_then(|body| vendor_error(body.node()));
+        let found = Value::parse_bytes(body).ok().and_then(|body| VendorError::read(body.node()));
         let is_vendor_error = found.is_some();
-        let error = found.unwrap_or_else(|| VendorError {
-            code: None,
-            message: describe(reply.status, body),
-            limit: None,
-        });
-        if reply.status == 404 && !(is_vendor_error && mentions(&error, &["model"])) {
+        let error = found.unwrap_or_else(|| VendorError::from_text(describe(reply.status, body)));
+        // A path that does not exist also has this status: then the base URL is wrong, not the model.
+        if reply.status == 404 && !(is_vendor_error && is_about_model(&error)) {
             return Failure::permanent(self.wrong_interface(&format!("404, {error}")));
         }
         let wait =
@@ -83,15 +74,21 @@ impl Context<'_> {
         error: &VendorError,
         retry_after: Option<Duration>,
     ) -> Failure {
+        let failure = self.classify(status, error, retry_after);
+        Failure { generated: error.generated.as_deref().map(Box::from), ..failure }
+    }
+
+    fn classify(&self, status: Option<u16>, error: &VendorError, retry_after: Option<Duration>) -> Failure {
         let vendor = self.vendor.title;
         let message = self.redactor.clean(&error.to_string());
         let model = self.model.to_owned();
-        match kind(status, error) {
+        match kind(status, error, has_media(self.body)) {
             Kind::Key => {
                 let variable = self.vendor.key_var().unwrap_or_default();
                 Failure::permanent(ProviderError::KeyRejected { vendor, variable, message })
             }
             Kind::Model => Failure::permanent(ProviderError::UnknownModel { vendor, model, message }),
+            Kind::Media => Failure::permanent(ProviderError::MediaRejected { vendor, model, message }),
             Kind::Context => Failure::permanent(ProviderError::ContextOverflow { model, message }),
             Kind::Quota => Failure::permanent(ProviderError::RateLimited {
                 vendor,
@@ -130,15 +127,16 @@ impl Context<'_> {
         match error {
             DecodeError::Vendor(error) if !has_started => {
                 let wait = error.limit.and_then(ReachedLimit::delay);
-                self.vendor_error(None, error, wait)
+                self.vendor_error(error.status, error, wait)
             }
             DecodeError::WebPage(_) => Failure::permanent(self.wrong_interface(&message)),
-            DecodeError::Vendor(_) | DecodeError::Empty | DecodeError::Incomplete => {
+            DecodeError::Vendor(_)
+            | DecodeError::Failed { .. }
+            | DecodeError::Empty
+            | DecodeError::Incomplete => {
                 let by = Interruption::Provider;
-                Failure {
-                    is_retryable: !has_started,
-                    error: ProviderError::Interrupted { vendor, by, message },
-                }
+                let error = ProviderError::Interrupted { vendor, by, message };
+                if has_started { Failure::permanent(error) } else { Failure::temporary(error) }
             }
             DecodeError::FrameTooLarge(limit) => {
                 Failure::permanent(ProviderError::TooLarge { vendor, limit: *limit })
@@ -157,10 +155,10 @@ impl Context<'_> {
                 let message = format!("no connection to {}: {}", self.url, self.redactor.clean(&message));
                 match kind {
                     // A proxy error may be temporary; a certificate error is not.
-                    Some(kind) => Failure {
-                        is_retryable: kind == ConnectErrorKind::Proxy,
-                        error: ProviderError::Connect { vendor, kind, message },
-                    },
+                    Some(kind @ ConnectErrorKind::Proxy) => {
+                        Failure::temporary(ProviderError::Connect { vendor, kind, message })
+                    }
+                    Some(kind) => Failure::permanent(ProviderError::Connect { vendor, kind, message }),
                     None => {
                         let by = Interruption::Network;
                         Failure::temporary(ProviderError::Unavailable {
@@ -190,6 +188,23 @@ impl Context<'_> {
     }
 }
 
+/// What our requests contain only where they have media. Within a string, the quotes would be escaped.
+const MEDIA_MARKS: [&[u8]; 8] = [
+    b"\"type\":\"image",
+    b"\"type\":\"input_image",
+    b"\"type\":\"input_audio",
+    b"\"type\":\"file\"",
+    b"\"type\":\"input_file",
+    b"\"type\":\"document",
+    b"\"inlineData\":",
+    b"\"images\":[",
+];
+
+/// Returns whether the body of a request contains media. It may be large, so it is not parsed.
+fn has_media(body: &[u8]) -> bool {
+    MEDIA_MARKS.iter().any(|mark| memmem::find(body, mark).is_some())
+}
+
 /// Describes a body without an error message: its status and first words, without tags.
 fn describe(status: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
@@ -197,110 +212,6 @@ fn describe(status: u16, body: &[u8]) -> String {
     let words: Vec<&str> = texts.flat_map(str::split_whitespace).take(12).collect();
     let excerpt: String = words.join(" ").chars().take(120).collect();
     if excerpt.is_empty() { format!("status {status}") } else { excerpt }
-}
-
-fn kind(status: Option<u16>, error: &VendorError) -> Kind {
-    // The order matters: messages share words. What the status or a code says for certain comes before words of the
-    // message.
-    if let Some(reason) = filter_reason(error).filter(|_| !matches!(status, Some(401 | 429 | 500..))) {
-        return Kind::Filtered(reason);
-    }
-    match status {
-        Some(402) => Kind::Quota,
-        // Details decide before words, which are often the same for both.
-        Some(429) if error.limit == Some(ReachedLimit::Spent) => Kind::Quota,
-        Some(429) if error.code.as_deref() == Some(INSUFFICIENT_QUOTA) => Kind::Quota,
-        Some(429) if error.limit.is_some() => Kind::Rate,
-        Some(429) if mentions(error, QUOTA) || mentions(error, MONEY) => Kind::Quota,
-        Some(429) => Kind::Rate,
-        Some(400 | 401 | 403) if mentions(error, MONEY) => Kind::Quota,
-        Some(401 | 403) => Kind::Key,
-        Some(404) => Kind::Model,
-        Some(413) => Kind::Context,
-        _ if mentions(error, CONTEXT) => Kind::Context,
-        Some(408 | 409 | 425 | 500..) => Kind::Down,
-        _ if mentions(error, KEY) => Kind::Key,
-        _ if mentions(error, MODEL) => Kind::Model,
-        Some(_) => Kind::Rejected,
-        None if is_limit(error) && error.limit == Some(ReachedLimit::Spent) => Kind::Quota,
-        None if is_limit(error) && error.limit.is_some() => Kind::Rate,
-        None if mentions(error, QUOTA) || mentions(error, MONEY) => Kind::Quota,
-        None if mentions(error, RATE) => Kind::Rate,
-        None => Kind::Down,
-    }
-}
-
-/// Returns `details.reason` if a content filter or policy refused the request (ruling R70).
-fn filter_reason(error: &VendorError) -> Option<&'static str> {
-    let code = error.code.as_deref().unwrap_or_default().to_ascii_lowercase();
-    if code.contains("invalid_prompt") {
-        Some("invalid_prompt")
-    } else if FILTER_CODES.iter().any(|known| code.contains(known)) || mentions(error, FILTER) {
-        Some("content_filter")
-    } else {
-        None
-    }
-}
-
-const FILTER_CODES: &[&str] = &[
-    "content_filter",
-    "content_policy",
-    "contentfilter",
-    "responsibleaipolicyviolation",
-    "moderation_blocked",
-    "data_inspection_failed",
-    "datainspectionfailed",
-];
-const FILTER: &[&str] = &["content management policy", "requires moderation and your input was flagged"];
-const CONTEXT: &[&str] = &[
-    "context_length",
-    "context length",
-    "context window",
-    "context size",
-    "exceed_context",
-    "input token count",
-    "maximum number of tokens",
-    "prompt is too long",
-    "input is too long",
-    "reduce the length",
-    "too many tokens",
-];
-const KEY: &[&str] =
-    &["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "authentication_error"];
-const MODEL: &[&str] =
-    &["model_not_found", "model not exist", "invalid model", "unknown model", "model not found"];
-/// The code of an account that is used up, whatever the message says.
-const INSUFFICIENT_QUOTA: &str = "insufficient_quota";
-/// Words that under 429 mean an account that is used up, unless the details say otherwise.
-const QUOTA: &[&str] = &["exceeded your current quota", "billing"];
-/// Words for an account without money. A request that is rejected may quote other words of its own.
-const MONEY: &[&str] = &[
-    INSUFFICIENT_QUOTA,
-    "insufficient balance",
-    "insufficient_balance",
-    "insufficient credit",
-    "insufficient_credit",
-    "insufficient funds",
-    "credit balance is too low",
-    "out of credits",
-    "no resource package",
-    "billing_hard_limit_reached",
-    "billing hard limit",
-    "billing_not_active",
-    "payment required",
-    "payment_required",
-];
-const RATE: &[&str] = &["rate limit", "rate_limit", "429", "too many requests"];
-
-/// Returns whether an error without a status is about a limit.
-fn is_limit(error: &VendorError) -> bool {
-    mentions(error, QUOTA) || mentions(error, RATE) || mentions(error, &["resource_exhausted", "quota"])
-}
-
-fn mentions(error: &VendorError, phrases: &[&str]) -> bool {
-    let text =
-        format!("{} {}", error.code.as_deref().unwrap_or_default(), error.message).to_ascii_lowercase();
-    phrases.iter().any(|phrase| text.contains(phrase))
 }
 
 // The part of a request that a provider rejected.
@@ -326,6 +237,32 @@ const FIELDS: &[(&str, OptionalPart)] = &[
     ("temperature", OptionalPart::Setting("temperature")),
     ("seed", OptionalPart::Setting("seed")),
     ("random_seed", OptionalPart::Setting("seed")),
+    ("stop", OptionalPart::Setting("stop")),
+    ("stop_sequences", OptionalPart::Setting("stop")),
+    ("stopSequences", OptionalPart::Setting("stop")),
+    // Last: messages about other members mention these too.
+    ("max_tokens", OptionalPart::Setting("max_tokens")),
+    ("max_completion_tokens", OptionalPart::Setting("max_tokens")),
+    ("max_output_tokens", OptionalPart::Setting("max_tokens")),
+    ("maxOutputTokens", OptionalPart::Setting("max_tokens")),
+    ("num_predict", OptionalPart::Setting("max_tokens")),
+];
+
+/// Members whose names are common words: a message means them only between quotes, or as a location.
+const WORDS: &[&str] = &["stop", "think", "thinking", "effort", "seed"];
+
+/// Texts in messages about a member that the server does not know, as opposed to one with a wrong value.
+const UNKNOWN_MEMBER: &[&str] = &[
+    "unsupported parameter",
+    "not supported",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "not permitted",
+    "not allowed",
+    "extra_forbidden",
+    "instead",
+    "deprecated",
 ];
 
 /// Texts in messages about a schema.
@@ -338,6 +275,35 @@ const SCHEMA: &[&str] = &[
     "text.format",
     "output_format",
 ];
+/// Texts in messages about the schema of a tool.
+const TOOL_SCHEMA: &[&str] = &[
+    "tools[",
+    "tools.",
+    "for function",
+    "for tool",
+    "function_declarations",
+    "function_parameters",
+    "input_schema",
+    "tool schema",
+];
+/// Texts in messages about the schema of the answer.
+const ANSWER_SCHEMA: &[&str] = &[
+    "response_format",
+    "response_schema",
+    "responsejsonschema",
+    "text.format",
+    "output_format",
+    "output_config",
+];
+/// Texts in messages about a model without a system role.
+const SYSTEM_ROLE: &[&str] = &[
+    "system role",
+    "system message",
+    "role 'system'",
+    "role \"system\"",
+    "role `system`",
+    "roles must alternate",
+];
 /// The members of requests that carry a schema.
 const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"];
 
@@ -346,10 +312,11 @@ const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"
 /// The body, which may be large, is parsed only for a message that names a part.
 pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> {
     let lower = message.to_ascii_lowercase();
-    let names_schema = SCHEMA.iter().any(|text| lower.contains(text));
-    let words = message.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    let words: Vec<&str> = words.collect();
-    let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name)).peekable();
+    let names_schema = names_any(&lower, SCHEMA) && !is_about_tool_schema(&lower);
+    if names_any(&lower, SYSTEM_ROLE) && memmem::find(body, b"\"role\":\"system\"").is_some() {
+        return Some(RejectedPart::SystemRole);
+    }
+    let mut named = FIELDS.iter().filter(|(name, _)| names_member(message, name)).peekable();
     if !names_schema && named.peek().is_none() {
         return None;
     }
@@ -358,7 +325,44 @@ pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> 
         return Some(RejectedPart::Schema);
     }
     let (name, part) = named.find(|(name, _)| has_member(body.node(), name))?;
-    Some(RejectedPart::Field { name, part: *part })
+    let other = other_name(name).filter(|_| names_any(&lower, UNKNOWN_MEMBER));
+    Some(match other {
+        Some(other) => RejectedPart::Name { name, other },
+        None => RejectedPart::Field { name, part: *part },
+    })
+}
+
+fn names_any(lower: &str, texts: &[&str]) -> bool {
+    texts.iter().any(|text| lower.contains(text))
+}
+
+/// Returns whether a message is about the schema of a tool, so that a weaker schema of the answer would not help.
+fn is_about_tool_schema(lower: &str) -> bool {
+    names_any(lower, TOOL_SCHEMA) && !names_any(lower, ANSWER_SCHEMA)
+}
+
+/// Returns whether a message names a member of the request, as a word of its own.
+fn names_member(message: &str, name: &str) -> bool {
+    let needs_mark = WORDS.contains(&name);
+    message.match_indices(name).any(|(start, _)| {
+        let (before, found) = message.split_at(start);
+        let after = found.get(name.len()..).unwrap_or_default();
+        let is_word = !before.ends_with(is_name_letter) && !after.starts_with(is_name_letter);
+        is_word && (!needs_mark || before.ends_with(['\'', '"', '`', '.', '(', ':']))
+    })
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Returns the other name of the limit of output tokens in Chat Completions, of which a server may know only one.
+fn other_name(name: &str) -> Option<&'static str> {
+    match name {
+        "max_tokens" => Some("max_completion_tokens"),
+        "max_completion_tokens" => Some("max_tokens"),
+        _ => None,
+    }
 }
 
 /// Returns whether an object within a value has a member with this name.
@@ -420,8 +424,9 @@ mod rejected_tests {
 
     fn field(message: &str) -> Option<&'static str> {
         match rejected_part(message, BODY)? {
-            RejectedPart::Field { name, .. } => Some(name),
+            RejectedPart::Field { name, .. } | RejectedPart::Name { name, .. } => Some(name),
             RejectedPart::Schema => Some("schema"),
+            RejectedPart::SystemRole => Some("system"),
         }
     }
 

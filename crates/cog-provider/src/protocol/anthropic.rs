@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
-    decoder::{DoneMarker, Event, FrameDecoder},
+    decoder::{Event, FrameDecoder},
     parts::{self, ToolResult, Turn, has_text, list, only_text, split_system},
-    reply::{self, Reply, count, elements, string, vendor_error},
+    reply::{self, Reply, check_error, count, elements, string},
 };
 use crate::{ListedModel, RequestError, ToolRequest, vendors::CacheMark};
 
@@ -40,7 +40,7 @@ impl Protocol for Anthropic {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        FrameDecoder::events(limit, DoneMarker::Invalid, event)
+        FrameDecoder::events(limit, event)
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -91,18 +91,18 @@ fn event(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
             stop(reply, node.get("delta"));
             reply.usage(usage(reply, node));
         }
-        "message_stop" => reply.end(),
-        "message" => complete(reply, node),
-        "error" => {
-            return Err(DecodeError::Vendor(vendor_error(node).unwrap_or_else(VendorError::without_message)));
-        }
+        "message_stop" => return reply.end(),
+        "message" => return complete(reply, node),
+        "error" => return Err(DecodeError::Vendor(VendorError::of_event(node))),
+        // A gateway's error has no type.
+        "" => return check_error(node),
         _ => {}
     }
     Ok(())
 }
 
 /// Reads a complete message in one body.
-fn complete(reply: &mut Reply<'_>, message: Node<'_>) {
+fn complete(reply: &mut Reply<'_>, message: Node<'_>) -> Result<(), DecodeError> {
     reply.start(message);
     for (index, inner) in (0..).zip(elements(message, "content")) {
         block(reply, index, inner);
@@ -120,7 +120,7 @@ fn complete(reply: &mut Reply<'_>, message: Node<'_>) {
     }
     stop(reply, Some(message));
     reply.usage(usage(reply, message));
-    reply.end();
+    reply.end()
 }
 
 /// Reads the reasoning in a block, which is sent back unchanged. The position of a call among it is part of it.

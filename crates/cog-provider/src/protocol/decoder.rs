@@ -7,7 +7,7 @@ use cog_spec::ModelEvent;
 use memchr::memchr;
 
 use super::{
-    DecodeError, Decoder,
+    DecodeError, Decoder, VendorError,
     frames::{Frame, Frames},
     reply::{Reply, ReplyState},
 };
@@ -29,19 +29,12 @@ impl<'a> Event<'a> {
 /// The function with which a protocol reads one event.
 pub(crate) type ReadEvent = fn(&mut Reply<'_>, Event<'_>) -> Result<(), DecodeError>;
 
-/// The text that OpenAI's servers, and those that copy them, send after the last event.
+/// The text that OpenAI's servers send after the last event. Gateways also send it in the protocols of other vendors,
+/// which have a final event of their own: there it ends the reply and says nothing else.
 const DONE: &str = "[DONE]";
 
-/// What [`DONE`] means in a protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DoneMarker {
-    /// It is not part of the protocol.
-    Invalid,
-    /// The protocol has a final event of its own, which the marker may follow.
-    Ignored,
-    /// The end of the reply.
-    Ends,
-}
+/// The name of an event that reports an error, in every protocol.
+const ERROR: &str = "error";
 
 /// Splits the bytes into frames and reads each of them.
 pub(crate) struct FrameDecoder {
@@ -53,7 +46,6 @@ pub(crate) struct FrameDecoder {
 struct FrameReader {
     state: ReplyState,
     read: ReadEvent,
-    done: DoneMarker,
     json: Reader,
     template: Template,
     surrogates: SurrogateJoiner,
@@ -61,20 +53,19 @@ struct FrameReader {
 
 impl FrameDecoder {
     /// Creates the decoder of a protocol that streams server-sent events, of at most `limit` bytes each.
-    pub(crate) fn events(limit: usize, done: DoneMarker, read: ReadEvent) -> Box<dyn Decoder> {
-        Self::boxed(Frames::events(limit), done, read)
+    pub(crate) fn events(limit: usize, read: ReadEvent) -> Box<dyn Decoder> {
+        Self::boxed(Frames::events(limit), read)
     }
 
     /// Creates the decoder of a protocol that streams lines of JSON, of at most `limit` bytes each.
     pub(crate) fn lines(limit: usize, read: ReadEvent) -> Box<dyn Decoder> {
-        Self::boxed(Frames::lines(limit), DoneMarker::Invalid, read)
+        Self::boxed(Frames::lines(limit), read)
     }
 
-    fn boxed(frames: Frames, done: DoneMarker, read: ReadEvent) -> Box<dyn Decoder> {
+    fn boxed(frames: Frames, read: ReadEvent) -> Box<dyn Decoder> {
         let reader = FrameReader {
             state: ReplyState::default(),
             read,
-            done,
             json: Reader::new(Limits::default()),
             template: Template::default(),
             surrogates: SurrogateJoiner::default(),
@@ -90,12 +81,10 @@ impl FrameReader {
             self.state.writer(out).push_text(text);
             return if self.surrogates.is_waiting() { Err(half_a_character()) } else { Ok(()) };
         }
-        match (frame.text.trim(), self.done) {
-            ("", _) | (DONE, DoneMarker::Ignored) => return Ok(()),
-            (DONE, DoneMarker::Ends) => {
-                self.state.writer(out).end();
-                return Ok(());
-            }
+        match frame.text.trim() {
+            DONE => return self.state.writer(out).end(),
+            // Some gateways send the comments of their keep-alive as data: `data: : PROCESSING`.
+            comment if comment.is_empty() || comment.starts_with(':') => return Ok(()),
             _ => {}
         }
         let before = out.len();
@@ -111,7 +100,17 @@ impl FrameReader {
 
     fn read_json(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         self.state.begin_frame();
-        let node = self.json.read(frame.text).map_err(|error| DecodeError::NotJson(error.to_string()))?;
+        let node = match self.json.read(frame.text) {
+            Ok(node) => node,
+            // A proxy that fails after the head of a reply has been sent reports its error as text.
+            Err(_) if frame.event == ERROR => {
+                return Err(DecodeError::Vendor(VendorError::from_text(frame.text.trim())));
+            }
+            Err(error) => return Err(DecodeError::NotJson(error.to_string())),
+        };
+        if frame.event == ERROR {
+            return Err(DecodeError::Vendor(VendorError::of_event(node)));
+        }
         (self.read)(&mut self.state.writer(out), Event { name: frame.event, node })?;
         if let Some(range) = self.state.only_text() {
             self.template.learn(frame, range);

@@ -86,6 +86,7 @@ impl Frames {
             Format::Events => Err(no_events(&self.excerpt)),
             Format::Lines | Format::Body => {
                 let text = trimmed(self.buffer.bytes())?;
+                // JSON that ends too early was cut by the connection. The decoder reports any other error.
                 match Value::parse(text) {
                     Err(error) if !text.is_empty() && error.kind() == SyntaxErrorKind::UnexpectedEnd => {
                         Err(DecodeError::Incomplete)
@@ -104,6 +105,7 @@ impl Frames {
             None => Format::Unknown,
             Some(b'<') => Format::Page,
             Some(b'{' | b'[') if self.streams_lines => Format::Lines,
+            // A server that does not stream, or an error, whatever the content type says.
             Some(b'{' | b'[') => Format::Body,
             Some(_) => Format::Events,
         };

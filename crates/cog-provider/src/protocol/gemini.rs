@@ -9,8 +9,8 @@ use cog_json::{Node, Writer};
 use cog_spec::{Dialect, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage};
 
 use super::{
-    Continuation, DecodeError, Decoder, Protocol, RequestContext,
-    decoder::{DoneMarker, Event, FrameDecoder},
+    Continuation, DecodeError, Decoder, Protocol, RequestContext, VendorError,
+    decoder::{Event, FrameDecoder},
     parts::{Options, ToolResult, Turn, check_inline, media_message, split_system},
     reply::{Reply, check_error, count, elements, string},
 };
@@ -36,7 +36,7 @@ impl Protocol for Gemini {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        FrameDecoder::events(limit, DoneMarker::Invalid, responses)
+        FrameDecoder::events(limit, responses)
     }
 
     fn continuation(&self) -> Option<Continuation> {
@@ -77,20 +77,6 @@ pub(crate) fn version_path(base_url: &str) -> &'static str {
     if last == "v1" || last.starts_with("v1beta") || last.starts_with("v1alpha") { "" } else { "/v1beta" }
 }
 
-/// The finish reasons of a filter.
-const BLOCKED: &[&str] = &[
-    "SAFETY",
-    "RECITATION",
-    "BLOCKLIST",
-    "PROHIBITED_CONTENT",
-    "SPII",
-    "MODEL_ARMOR",
-    "ESCALATION",
-    "IMAGE_SAFETY",
-    "IMAGE_PROHIBITED_CONTENT",
-    "IMAGE_RECITATION",
-];
-
 /// Reads `GenerateContentResponse` events, or a body that is one of them or an array of them.
 fn responses(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
     match event.node.is_array() {
@@ -101,6 +87,12 @@ fn responses(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError>
 
 fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
     check_error(node)?;
+    // Gateways also report errors without a member of this name.
+    if node.get("candidates").is_none()
+        && let Some(error) = VendorError::read(node)
+    {
+        return Err(DecodeError::Vendor(error));
+    }
     reply.start_with(node, "modelVersion", "responseId");
     if node.pointer("/promptFeedback/blockReason").and_then(Node::as_str).is_some() {
         reply.stop(FinishReason::ContentFilter);
@@ -109,7 +101,8 @@ fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
         parts.for_each(|inner| part(reply, inner));
         if let Some(reason) = candidate.get_str("finishReason") {
-            reply.stop(finish_reason(reason, candidate.get_str("continuationToken")));
+            let reason = finish_reason(reason, candidate.get_str("continuationToken"));
+            reply.stop_with(reason, candidate.get_str("finishMessage"));
         }
     }
     reply.usage(node.get("usageMetadata").and_then(usage));
@@ -119,6 +112,7 @@ fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
 fn part(reply: &mut Reply<'_>, part: Node<'_>) {
     match part.get("thought").and_then(Node::as_bool) {
         Some(true) => reply.reasoning(part.get_str("text")),
+        // A part may have text and media next to each other.
         _ => {
             reply.text(part.get("text"));
             if let Some(media) = media(part) {
@@ -152,7 +146,6 @@ fn finish_reason(reason: &str, token: Option<&str>) -> FinishReason {
         ("CONTINUATION", Some(token)) => FinishReason::Continue(token.to_owned()),
         ("STOP" | "FINISH_REASON_UNSPECIFIED", _) => FinishReason::Stop,
         ("MAX_TOKENS", _) => FinishReason::Length,
-        (blocked, _) if BLOCKED.contains(&blocked) => FinishReason::ContentFilter,
         (other, _) => FinishReason::Other(other.to_owned()),
     }
 }
@@ -185,6 +178,7 @@ const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("se
 
 /// Adds the token of a reply to the body of its request, which then continues the reply.
 fn with_token(body: &[u8], token: &str) -> Bytes {
+    // The body is not written again: it may contain large media.
     let members = body.strip_suffix(b"}").unwrap_or(body);
     let mut body = String::new();
     Writer::compact(&mut body).string(token);

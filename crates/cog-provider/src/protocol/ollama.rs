@@ -70,10 +70,12 @@ fn line(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
             reply.tool_call(tool_call(index, call));
         }
     }
-    if node.get("done").and_then(Node::as_bool) == Some(true) {
+    let reason = node.get_str("done_reason").filter(|reason| !reason.is_empty());
+    // Some servers that copy the protocol send only the reason.
+    if node.get("done").and_then(Node::as_bool) == Some(true) || reason.is_some() {
         reply.usage(usage(node));
-        reply.stop(finish_reason(node.get_str("done_reason")));
-        reply.end();
+        reply.stop(finish_reason(reason));
+        return reply.end();
     }
     Ok(())
 }
@@ -92,7 +94,7 @@ fn tool_call(index: u32, call: Node<'_>) -> ToolCallDelta {
 
 fn finish_reason(reason: Option<&str>) -> FinishReason {
     match reason {
-        None | Some("stop" | "") => FinishReason::Stop,
+        None | Some("stop") => FinishReason::Stop,
         Some("length") => FinishReason::Length,
         Some(other) => FinishReason::Other(other.to_owned()),
     }

@@ -8,13 +8,13 @@ use cog_json::{Node, Value, Writer};
 use cog_spec::{Dialect, Effort, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage};
 
 use super::{
-    DecodeError, Decoder, Protocol, RequestContext,
-    decoder::{DoneMarker, Event, FrameDecoder},
+    DecodeError, Decoder, Protocol, RequestContext, VendorError,
+    decoder::{Event, FrameDecoder},
     parts::{
         self, Options, Turn, accepted, cached_text, choice_name, filename, function_tool, only_text,
-        projected, schema_name, turns,
+        projected, schema_name, turns, with_merged_system,
     },
-    reply::{Reply, count, elements, index, string, vendor_error},
+    reply::{Reply, check_error, count, elements, index, string},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest, vendors::ToolSupport};
 
@@ -48,7 +48,7 @@ impl Protocol for OpenAiChat {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        FrameDecoder::events(limit, DoneMarker::Ends, chunk)
+        FrameDecoder::events(limit, chunk)
     }
 
     fn models_path(&self, _base_url: &str) -> String {
@@ -66,22 +66,27 @@ impl Protocol for OpenAiChat {
 fn chunk(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
     let node = event.node;
     let choices = node.get("choices").filter(|choices| choices.is_array());
-    // OpenRouter reports an error in the middle of a stream together with choices; other servers send `error: null`.
+    // OpenRouter reports an error in the middle of a stream together with choices, or in the choice; other servers send
+    // `error: null`.
     let may_be_error = choices.is_none() || node.get("error").is_some_and(|error| !error.is_null());
-    if may_be_error && let Some(error) = vendor_error(node) {
+    if may_be_error && let Some(error) = VendorError::read(node) {
         return Err(DecodeError::Vendor(error));
     }
     reply.start(node);
-    if let Some(choice) = choices.and_then(|choices| choices.elements().find(is_first)) {
+    if let Some(choice) = choices.and_then(first_choice) {
+        check_error(choice)?;
         content(reply, choice)?;
     }
     reply.usage(usage(node));
     Ok(())
 }
 
-/// Returns whether a choice is the first one; only one answer is requested.
-fn is_first(choice: &Node<'_>) -> bool {
-    choice.get("index").and_then(Node::as_u64).unwrap_or(0) == 0
+/// Returns the first choice; only one answer is requested. Some servers count something else in the index of a single
+/// choice.
+fn first_choice(choices: Node<'_>) -> Option<Node<'_>> {
+    let mut all = choices.elements();
+    let only = all.next().filter(|_| all.next().is_none());
+    only.or_else(|| choices.elements().find(|choice| index(*choice, "index").unwrap_or(0) == 0))
 }
 
 fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
@@ -96,12 +101,15 @@ fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
         speech(reply, delta);
         images(reply, delta)?;
         reply.refusal(delta.get_str("refusal"));
-        for (position, call) in (0..).zip(elements(delta, "tool_calls")) {
-            reply.tool_call(tool_call(position, call));
+        for call in elements(delta, "tool_calls") {
+            let part = tool_call(reply, call);
+            reply.tool_call(part);
         }
     }
     if let Some(reason) = choice.get_str("finish_reason") {
-        reply.stop(finish_reason(reason));
+        // A gateway's reason is one of few; the reason of the provider behind it says more.
+        let native = choice.get_str("native_finish_reason").filter(|native| *native != reason);
+        reply.stop_with(finish_reason(reason), native);
     }
     Ok(())
 }
@@ -132,6 +140,7 @@ fn images(reply: &mut Reply<'_>, message: Node<'_>) -> Result<(), DecodeError> {
 /// Reads the reasoning, for which vendors use three members: `reasoning_content` (DeepSeek, vLLM), `reasoning`
 /// (OpenRouter, Groq) and `reasoning_details` (OpenRouter, MiniMax).
 fn reasoning(reply: &mut Reply<'_>, delta: Node<'_>) {
+    // Kept apart from the text for the user: only in this form does the vendor accept it in the next request.
     for detail in elements(delta, "reasoning_details") {
         reply.parts().detail(detail);
     }
@@ -158,13 +167,14 @@ fn typed_block(reply: &mut Reply<'_>, block: Node<'_>) {
     }
 }
 
-fn tool_call(position: u32, call: Node<'_>) -> ToolCallDelta {
+fn tool_call(reply: &mut Reply<'_>, call: Node<'_>) -> ToolCallDelta {
     let function = call.get("function");
+    let name = function.and_then(|function| string(function, "name"));
+    let id = call.get_str("id");
     ToolCallDelta {
-        // Some servers send no index: their calls are complete, in order.
-        index: index(call, "index").unwrap_or(position),
-        id: string(call, "id"),
-        name: function.and_then(|function| string(function, "name")),
+        index: index(call, "index").unwrap_or_else(|| reply.call_index(id, name.is_some())),
+        id: id.map(str::to_owned),
+        name,
         arguments: function.and_then(|function| string(function, "arguments")).unwrap_or_default(),
         signature: None,
     }
@@ -218,9 +228,10 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let quirks = &context.vendor.quirks;
     let streams = streams(context);
     w.field("model", context.model);
-    w.key("messages").array(|w| {
-        turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
-    });
+    let messages = context.request.messages.messages();
+    let merged = context.request.merges_system.then(|| with_merged_system(messages));
+    let messages = merged.as_deref().unwrap_or(messages);
+    w.key("messages").array(|w| turns(messages).iter().for_each(|turn| write_turn(w, turn, context)));
     if let Some(tools) = &context.request.tools {
         write_tools(w, tools, context);
     }
@@ -228,7 +239,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
         response_format(w.key("response_format"), output);
     }
     modalities(w, &context.output_media().collect::<Vec<_>>());
-    let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
+    let options = Options { max_tokens: token_limit(context), seed: quirks.seed, stop: "stop" };
     options.write(w, &context.request.generation);
     w.optional("reasoning_effort", &effort(context));
     context.write_effort_members(w);
@@ -236,6 +247,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     w.optional("service_tier", &context.service_tier());
     context.write_cache_key(w);
     w.field("stream", &streams);
+    // Without it, most servers send no counts in a stream.
     if streams && quirks.stream_options && context.request.stream_options {
         w.key("stream_options").object(|w| {
             w.field("include_usage", &true);
@@ -243,6 +255,15 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     }
     for (key, value) in quirks.extra {
         w.optional(key, &Value::parse(value).ok());
+    }
+}
+
+/// Returns the name of the limit of output tokens.
+fn token_limit(context: &RequestContext<'_>) -> &'static str {
+    match (context.vendor.quirks.max_tokens, context.request.renames_token_limit) {
+        (name, false) => name,
+        ("max_tokens", true) => "max_completion_tokens",
+        (_, true) => "max_tokens",
     }
 }
 

@@ -5,11 +5,11 @@ use cog_json::{Node, Writer};
 use cog_spec::{Modality, ModelMedia, Usage};
 
 use super::{
-    DecodeError, Decoder, Protocol, RequestContext,
-    decoder::{DoneMarker, Event, FrameDecoder},
+    DecodeError, Decoder, Protocol, RequestContext, VendorError,
+    decoder::{Event, FrameDecoder},
     openai_chat::OpenAiChat,
     parts::{self, accepted, modality, only_text},
-    reply::{Reply, count, string, vendor_error},
+    reply::{Reply, count, string},
 };
 use crate::{ImageRequest, ListedModel, RequestError};
 
@@ -53,7 +53,7 @@ impl Protocol for OpenAiImages {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        FrameDecoder::events(limit, DoneMarker::Invalid, images)
+        FrameDecoder::events(limit, images)
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -99,7 +99,7 @@ fn prompt(context: &RequestContext<'_>) -> String {
 fn images(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
     let node = event.node;
     let Some(data) = node.get("data").filter(|data| data.is_array()) else {
-        return vendor_error(node).map_or(Ok(()), |error| Err(DecodeError::Vendor(error)));
+        return VendorError::read(node).map_or(Ok(()), |error| Err(DecodeError::Vendor(error)));
     };
     for image in data.elements() {
         if let Some(media) = image_of(image, node)? {
@@ -108,8 +108,7 @@ fn images(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
         reply.text(image.get("revised_prompt"));
     }
     reply.usage(node.get("usage").and_then(usage));
-    reply.end();
-    Ok(())
+    reply.end()
 }
 
 fn image_of(image: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, DecodeError> {

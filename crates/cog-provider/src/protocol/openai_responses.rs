@@ -13,13 +13,13 @@ use cog_spec::{Dialect, FinishReason, Modality, ToolCallDelta, Usage};
 
 use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
-    decoder::{DoneMarker, Event, FrameDecoder},
+    decoder::{Event, FrameDecoder},
     openai_chat::OpenAiChat,
     parts::{
         self, ToolResult, Turn, accepted, cached_text, choice_name, filename, has_text, media_message,
         modality, only_text, projected, schema_name, turns,
     },
-    reply::{self, Reply, count, elements, string, vendor_error},
+    reply::{self, Reply, count, elements, string},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest};
 
@@ -71,7 +71,7 @@ impl Protocol for OpenAiResponses {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        FrameDecoder::events(limit, DoneMarker::Ignored, event)
+        FrameDecoder::events(limit, event)
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -108,7 +108,7 @@ fn event(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
         "response.completed" | "response.incomplete" | "response.failed" => {
             return node.get("response").map_or(Ok(()), |node| response(reply, node));
         }
-        "error" => return Err(DecodeError::Vendor(stream_error(node))),
+        "error" => return Err(DecodeError::Vendor(VendorError::of_event(node))),
         "" => return response(reply, node),
         _ => {}
     }
@@ -141,6 +141,7 @@ fn item_done(reply: &mut Reply<'_>, item: Option<Node<'_>>) {
     let Some(item) = item else { return };
     let is_sent_back = match item.get_str("type") {
         Some("reasoning") => item.get("encrypted_content").is_some_and(Node::is_string),
+        // Between the reasoning, the vendor expects the items that it sent there, in the same order.
         Some("function_call") => true,
         Some("message") => is_commentary(item),
         _ => false,
@@ -152,7 +153,7 @@ fn item_done(reply: &mut Reply<'_>, item: Option<Node<'_>>) {
 
 /// Reads a response in its final state: the body of a reply, or the end of a stream.
 fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError> {
-    if let Some(error) = vendor_error(response) {
+    if let Some(error) = VendorError::read(response) {
         return Err(DecodeError::Vendor(error));
     }
     let Some(status) = response.get_str("status") else { return Ok(()) };
@@ -162,14 +163,14 @@ fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError
     reply.start(response);
     // After a stream, the text has already arrived in deltas.
     if !reply.has_content() {
+        // A body and a stream number their items alike.
         (0..).zip(elements(response, "output")).for_each(|(index, item)| complete_item(reply, index, item));
     }
     let calls = elements(response, "output").any(|item| item.get_str("type") == Some("function_call"));
     let reason = response.pointer("/incomplete_details/reason").and_then(Node::as_str);
     reply.stop(finish_reason(status, reason, calls));
     reply.usage(usage(response));
-    reply.end();
-    Ok(())
+    reply.end()
 }
 
 /// Reads an item of a body.
@@ -210,14 +211,6 @@ fn index(node: Node<'_>) -> u32 {
 
 fn is_commentary(item: Node<'_>) -> bool {
     item.get_str("phase") == Some("commentary")
-}
-
-/// Reads an `error` event: `{code, message}`, or the same inside `error`.
-fn stream_error(node: Node<'_>) -> VendorError {
-    let error = node.get("error").filter(|error| error.is_object()).unwrap_or(node);
-    let Some(message) = string(error, "message") else { return VendorError::without_message() };
-    let code = string(error, "code").or_else(|| string(error, "type").filter(|kind| kind != "error"));
-    VendorError { code, message, limit: None }
 }
 
 fn finish_reason(status: &str, reason: Option<&str>, calls: bool) -> FinishReason {

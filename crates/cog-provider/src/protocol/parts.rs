@@ -205,6 +205,23 @@ pub(crate) fn split_system<'a>(context: &RequestContext<'a>) -> (Option<String>,
     (Some(text).filter(|text| !text.is_empty()), turns(messages))
 }
 
+/// Returns the messages with the system text at the beginning of the first message of the user.
+pub(crate) fn with_merged_system(messages: &[Message]) -> Vec<Message> {
+    let (system, others): (Vec<_>, Vec<_>) =
+        messages.iter().cloned().partition(|message| message.role == Role::System);
+    let text = system.iter().map(Message::text).collect::<Vec<_>>().join("\n\n");
+    let mut others = others;
+    match others.first_mut().filter(|first| first.role == Role::User) {
+        Some(first) => match only_text(first) {
+            // One string: templates of such models often accept no list.
+            Some(own) => first.content = vec![Part::text(format!("{text}\n\n{own}"))],
+            None => first.content.insert(0, Part::text(text)),
+        },
+        None => others.insert(0, Message::user(text)),
+    }
+    others
+}
+
 /// Returns the type and base64 data of an image with a `data:` URL.
 pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
     data_url(&image.url)

@@ -6,7 +6,7 @@ use cog_json::{Node, Value};
 use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 use serde_json::{Map, Value as Json, json};
 
-use super::{DecodeError, ReachedLimit, VendorError};
+use super::{DecodeError, VendorError};
 
 /// Emits the events of one reply in order: the model and reply ID, then content, then usage, then one `Finished`.
 ///
@@ -22,13 +22,16 @@ pub(crate) struct Reply<'a> {
 pub(crate) struct ReplyState {
     started: bool,
     reason: Option<FinishReason>,
+    failure: Option<Failure>,
+    /// The beginning of the answer's text, where servers without an error object write what went wrong.
+    beginning: String,
     refusal: String,
     usage: Option<Usage>,
     finished: bool,
     /// Whether any content has been emitted.
     has_content: bool,
-    /// The number of tool calls that arrived complete, without an index.
-    calls: u32,
+    /// The identifiers of the tool calls without an index, by their position.
+    calls: Vec<Option<String>>,
     /// Whether a tool call has been emitted.
     has_calls: bool,
     /// The reasoning to send back in a later request.
@@ -48,6 +51,15 @@ enum FrameContent {
     /// Any other contents.
     Other,
 }
+
+/// A finish reason that reports a failure of the vendor.
+struct Failure {
+    reason: String,
+    message: Option<String>,
+}
+
+/// The maximum size of the text that an error quotes, in bytes.
+const MAX_QUOTED: usize = 300;
 
 impl ReplyState {
     /// Returns the writer of its next events.
@@ -109,6 +121,11 @@ impl Reply<'_> {
     /// Emits text from a frame without other contents. Texts from the same read are merged into one event.
     pub(crate) fn push_text(&mut self, text: &str) {
         self.state.has_content = true;
+        let room = MAX_QUOTED.saturating_sub(self.state.beginning.len());
+        if room > 0 {
+            let quoted = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
+            self.state.beginning.push_str(quoted);
+        }
         match self.out.last_mut() {
             Some(ModelEvent::Text(before)) => before.push_str(text),
             _ => self.out.push(ModelEvent::Text(text.to_owned())),
@@ -160,9 +177,28 @@ impl Reply<'_> {
 
     /// Returns the index for a complete tool call without an index of its own.
     pub(crate) fn next_call(&mut self) -> u32 {
+        self.add_call(None)
+    }
+
+    /// Returns the index for a part of a tool call without an index of its own. A part with a new identifier, or with
+    /// only a name, begins a call; any other part belongs to the last one.
+    pub(crate) fn call_index(&mut self, id: Option<&str>, has_name: bool) -> u32 {
+        let calls = &self.state.calls;
+        let known = match id.filter(|id| !id.is_empty()) {
+            Some(id) => calls.iter().position(|known| known.as_deref() == Some(id)),
+            None if has_name => None,
+            None => calls.len().checked_sub(1),
+        };
+        match known.and_then(|position| u32::try_from(position).ok()) {
+            Some(index) => index,
+            None => self.add_call(id.map(str::to_owned)),
+        }
+    }
+
+    fn add_call(&mut self, id: Option<String>) -> u32 {
         self.state.frame = FrameContent::Other;
-        self.state.calls += 1;
-        self.state.calls - 1
+        self.state.calls.push(id);
+        u32::try_from(self.state.calls.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// Emits part of a tool call.
@@ -184,6 +220,7 @@ impl Reply<'_> {
     pub(crate) fn usage(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
         self.state.frame = FrameContent::Other;
+        // Some vendors repeat the counts in each chunk, and listeners would report each of them.
         if self.state.usage.as_ref() != Some(&usage) {
             self.state.usage = Some(usage.clone());
             self.out.push(ModelEvent::Usage(usage));
@@ -197,43 +234,121 @@ impl Reply<'_> {
 
     /// Sets the finish reason. The last one applies, but `Stop` does not replace a more serious one.
     pub(crate) fn stop(&mut self, reason: FinishReason) {
+        self.stop_with(reason, None);
+    }
+
+    /// Sets the finish reason, with what the vendor says about it. A reason that no protocol defines may still say that
+    /// the vendor failed, or that a filter stopped the reply (ruling R83).
+    pub(crate) fn stop_with(&mut self, reason: FinishReason, message: Option<&str>) {
         self.state.frame = FrameContent::Other;
+        let reason = match reason {
+            FinishReason::Other(reason) if reports_failure(&reason) => {
+                // The error is returned at the end of the reply: until then, the counts of its tokens may arrive.
+                let message = message.map(str::to_owned);
+                self.state.failure = Some(Failure { reason, message });
+                return;
+            }
+            FinishReason::Other(reason) if reports_filter(&reason) => FinishReason::ContentFilter,
+            reason => reason,
+        };
+        // OpenAI's protocol sends the reason once, but gateways repeat it in their own last chunk, as `stop`.
         if reason != FinishReason::Stop || self.state.reason.is_none() {
             self.state.reason = Some(reason);
         }
     }
 
     /// Ends the reply after the protocol's final event.
-    pub(crate) fn end(&mut self) {
+    ///
+    /// # Errors
+    /// Fails if the finish reason reports a failure of the vendor.
+    pub(crate) fn end(&mut self) -> Result<(), DecodeError> {
         self.state.frame = FrameContent::Other;
         if std::mem::replace(&mut self.state.finished, true) {
-            return;
+            return Ok(());
+        }
+        if let Some(Failure { reason, message }) = self.state.failure.take() {
+            let message = message.or_else(|| self.words_of_server());
+            return Err(DecodeError::Failed { reason, message });
         }
         self.out.extend(self.state.parts.members().map(ModelEvent::ReasoningItem));
         let reason = self.state.reason.take().unwrap_or(FinishReason::Stop);
         let reason = match reason {
+            // Several servers end a reply that calls tools like any other.
             FinishReason::Stop if self.state.has_calls => FinishReason::ToolCalls,
+            // A refusal has a member of its own next to the text, and the reason of a normal end.
             FinishReason::Stop | FinishReason::Refusal(None) if !self.state.refusal.is_empty() => {
                 FinishReason::Refusal(Some(std::mem::take(&mut self.state.refusal)))
             }
             reason => reason,
         };
         self.out.push(ModelEvent::Finished(reason));
+        Ok(())
+    }
+
+    /// Returns the text of a failed reply, unless it is the beginning of an answer.
+    fn words_of_server(&self) -> Option<String> {
+        let text = self.state.beginning.trim();
+        let is_answer = text.is_empty() || text.starts_with(['{', '[', '<', '`']);
+        (!is_answer).then(|| text.to_owned())
     }
 
     /// Handles the end of the connection. Without a finish reason, the reply was interrupted.
     pub(crate) fn close(&mut self) -> Result<(), DecodeError> {
-        if !self.state.finished && self.state.reason.is_none() {
+        if !self.state.finished && self.state.reason.is_none() && self.state.failure.is_none() {
             return Err(DecodeError::Incomplete);
         }
-        self.end();
-        Ok(())
+        self.end()
     }
+}
+
+/// Parts of finish reasons that report a failure of the vendor, in lower case: `error`, `MALFORMED_FUNCTION_CALL`,
+/// `abort`, `insufficient_system_resource`, `UNEXPECTED_TOOL_CALL`.
+const FAILURES: &[&str] = &[
+    "error",
+    "malformed",
+    "abort",
+    "fail",
+    "cancel",
+    "timeout",
+    "timed_out",
+    "insufficient",
+    "overload",
+    "unexpected",
+    "invalid",
+    "missing",
+    "too_many",
+];
+/// Parts of finish reasons of a filter, in lower case: `SAFETY`, `guardrail_intervened`.
+const FILTERS: &[&str] = &[
+    "filter",
+    "safety",
+    "block",
+    "prohibited",
+    "recitation",
+    "spii",
+    "moderation",
+    "policy",
+    "guardrail",
+    "sensitive",
+    "armor",
+    "escalation",
+];
+
+/// Returns whether a finish reason reports a failure of the vendor, in any vendor's words.
+fn reports_failure(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    FAILURES.iter().any(|part| reason.contains(part))
+}
+
+/// Returns whether a finish reason reports a filter.
+fn reports_filter(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    FILTERS.iter().any(|part| reason.contains(part))
 }
 
 /// Fails if a reply has a member `error` with an error of the vendor.
 pub(crate) fn check_error(reply: Node<'_>) -> Result<(), DecodeError> {
-    match reply.get("error").and_then(|_| vendor_error(reply)) {
+    match reply.get("error").and_then(|_| VendorError::read(reply)) {
         Some(error) => Err(DecodeError::Vendor(error)),
         None => Ok(()),
     }
@@ -257,39 +372,6 @@ pub(crate) fn index(node: Node<'_>, key: &str) -> Option<u32> {
 /// Returns the elements of a member that is a list; none if it is missing.
 pub(crate) fn elements<'a>(node: Node<'a>, key: &str) -> impl Iterator<Item = Node<'a>> + Clone + use<'a> {
     node.get(key).into_iter().flat_map(Node::elements)
-}
-
-/// Returns the error in a body, in any of the formats that vendors use: `{error: {message, code | type | status}}`,
-/// `{error: text}`, `{message}`, `{detail}`, or an array of one of these.
-pub(crate) fn vendor_error(body: Node<'_>) -> Option<VendorError> {
-    let body = if body.is_array() { body.at(0)? } else { body };
-    let member =
-        ["error", "errors", "detail"].iter().find_map(|key| body.get(key).filter(|error| !error.is_null()));
-    let error = member.unwrap_or(body);
-    let error = if error.is_array() { error.at(0)? } else { error };
-    if let Some(message) = error.as_str() {
-        let limit = ReachedLimit::read(error, message);
-        return Some(VendorError { code: None, message: message.to_owned(), limit });
-    }
-    let message = ["message", "msg", "detail", "error"].iter().find_map(|key| error.get(key)?.as_str());
-    let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(name_or_number));
-    let message = message?;
-    let limit = ReachedLimit::read(error, message);
-    Some(VendorError { code, message: with_location(message, error), limit })
-}
-
-/// Adds the location that some vendors send next to the message: `param`, or a list `loc`.
-fn with_location(message: &str, error: Node<'_>) -> String {
-    let location = string(error, "param")
-        .unwrap_or_else(|| elements(error, "loc").filter_map(name_or_number).collect::<Vec<_>>().join("."));
-    if location.is_empty() || message.contains(&location) {
-        return message.to_owned();
-    }
-    format!("{message} ({location})")
-}
-
-fn name_or_number(node: Node<'_>) -> Option<String> {
-    node.as_str().map(str::to_owned).or_else(|| node.as_i64().map(|number| number.to_string()))
 }
 
 // The reasoning of a reply, in the form in which the next request sends it back.

@@ -1,7 +1,8 @@
 //! A parser for server-sent events as specified by WHATWG, with size limits.
 //!
 //! Lines end with CR, LF or CRLF, split at any position. Comments and unknown fields are skipped. Several `data` lines
-//! are joined by LF.
+//! are joined by LF. The field `error`, which is not part of the specification, is an event with this name: gateways send
+//! it when they fail in the middle of a reply.
 //! An event without a blank line at the end of the stream is dropped. Unlike in the specification, bytes that are not
 //! UTF-8 are an error: a replacement character would silently change an answer.
 
@@ -87,6 +88,11 @@ impl EventBuilder {
                 self.name.extend_from_slice(value);
             }
             b"data" => return self.add_data(value, rest, sink),
+            // Not at the end of the event: the server closes the connection, often without a blank line.
+            b"error" if !value.is_empty() => {
+                self.name = field.to_vec();
+                self.emit(Some(value), sink)?;
+            }
             _ => {}
         }
         Ok(rest)

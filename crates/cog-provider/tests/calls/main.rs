@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cassettes;
 #[cfg(test)]
+mod errors;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod media;

@@ -1,6 +1,6 @@
 //! Tests that replay recorded replies in every split of their bytes.
 //!
-//! Each file under `wire/` contains the raw bytes of one reply. The snapshot beside it contains its events.
+//! Each file under `wire/` contains the raw bytes of one reply. The snapshot next to it contains its events.
 
 use std::path::{Path, PathBuf};
 
@@ -143,7 +143,7 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_default()
 }
 
-/// Compares a file with its expected contents. If they differ, writes the expected contents beside the file and
+/// Compares a file with its expected contents. If they differ, writes the expected contents next to the file and
 /// returns the new path.
 #[expect(clippy::disallowed_methods, reason = "a test writes beside its own recordings")]
 fn stale(path: &Path, expected: &str) -> Option<String> {

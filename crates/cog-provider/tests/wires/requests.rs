@@ -51,6 +51,8 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
         generation: Generation::default(),
         cache_key: None,
         stream_options: true,
+        renames_token_limit: false,
+        merges_system: false,
         timeout: None,
         on_retry: None,
         on_reply: None,

@@ -36,7 +36,7 @@ fn tools(choice: ToolChoice, parallel: bool, strict: bool) -> Option<Arc<ToolReq
     Some(Arc::new(ToolRequest { definitions, choice, parallel }))
 }
 
-/// Creates a request to the vendor's default model, with a schema if the model accepts one beside tools.
+/// Creates a request to the vendor's default model, with a schema if the model accepts one together with tools.
 fn first_request(vendor: &Vendor) -> ModelRequest {
     let model = vendor.default_model.unwrap().to_owned();
     let settings = vendor.tools_of(&model);

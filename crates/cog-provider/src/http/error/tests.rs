@@ -1,12 +1,17 @@
 use super::*;
 
 fn error(code: Option<&str>, message: &str) -> VendorError {
-    VendorError { code: code.map(str::to_owned), message: message.to_owned(), limit: None }
+    VendorError { code: code.map(str::to_owned), ..VendorError::from_text(message) }
+}
+
+/// Returns the category for a request without media.
+fn kind_without_media(status: Option<u16>, error: &VendorError) -> Kind {
+    kind(status, error, false)
 }
 
 /// Returns the category for a status and a message.
 fn kind_of(status: u16, message: &str) -> Kind {
-    kind(Some(status), &error(None, message))
+    kind_without_media(Some(status), &error(None, message))
 }
 
 #[test]
@@ -25,7 +30,10 @@ fn recognizes_context_overflow_of_every_vendor() {
     ] {
         assert_eq!(kind_of(status, message), Kind::Context, "{message}");
     }
-    assert_eq!(kind(Some(400), &error(Some("context_length_exceeded"), "too long")), Kind::Context);
+    assert_eq!(
+        kind_without_media(Some(400), &error(Some("context_length_exceeded"), "too long")),
+        Kind::Context
+    );
 }
 
 #[test]
@@ -38,7 +46,7 @@ fn recognizes_unknown_model_of_every_vendor() {
     ] {
         assert_eq!(kind_of(status, message), Kind::Model, "{message}");
     }
-    assert_eq!(kind(Some(400), &error(Some("model_not_found"), "no")), Kind::Model);
+    assert_eq!(kind_without_media(Some(400), &error(Some("model_not_found"), "no")), Kind::Model);
 }
 
 #[test]
@@ -59,18 +67,31 @@ fn recognizes_content_filter_of_every_vendor() {
         ),
         (403, Some("403"), "x/y requires moderation and your input was flagged for \"violence\"."),
     ] {
-        assert_eq!(kind(Some(status), &error(code, message)), Kind::Filtered("content_filter"), "{message}");
+        assert_eq!(
+            kind_without_media(Some(status), &error(code, message)),
+            Kind::Filtered("content_filter"),
+            "{message}"
+        );
     }
-    assert_eq!(kind(Some(400), &error(Some("invalid_prompt"), "x")), Kind::Filtered("invalid_prompt"));
-    assert_eq!(kind(None, &error(Some("invalid_prompt"), "x")), Kind::Filtered("invalid_prompt"));
-    assert_eq!(kind(Some(400), &error(Some("invalid_value"), "content_filter is unknown")), Kind::Rejected);
+    assert_eq!(
+        kind_without_media(Some(400), &error(Some("invalid_prompt"), "x")),
+        Kind::Filtered("invalid_prompt")
+    );
+    assert_eq!(
+        kind_without_media(None, &error(Some("invalid_prompt"), "x")),
+        Kind::Filtered("invalid_prompt")
+    );
+    assert_eq!(
+        kind_without_media(Some(400), &error(Some("invalid_value"), "content_filter is unknown")),
+        Kind::Rejected
+    );
 }
 
 #[test]
 fn recognizes_invalid_key_without_status() {
     assert_eq!(kind_of(400, "API key not valid. Please pass a valid API key."), Kind::Key);
     assert_eq!(kind_of(401, "x"), Kind::Key);
-    assert_eq!(kind(None, &error(Some("authentication_error"), "x")), Kind::Key);
+    assert_eq!(kind_without_media(None, &error(Some("authentication_error"), "x")), Kind::Key);
 }
 
 #[test]
@@ -80,7 +101,7 @@ fn exhausted_quota_is_not_a_rate_limit() {
         kind_of(429, "You exceeded your current quota, please check your plan and billing details."),
         Kind::Quota
     );
-    assert_eq!(kind(Some(429), &error(Some("insufficient_quota"), "x")), Kind::Quota);
+    assert_eq!(kind_without_media(Some(429), &error(Some("insufficient_quota"), "x")), Kind::Quota);
     assert_eq!(kind_of(402, "x"), Kind::Quota);
 }
 
@@ -90,12 +111,16 @@ fn account_without_money_is_a_quota_whatever_the_status() {
         "Your credit balance is too low to access the API. Please go to Plans & Billing to purchase credits.";
     for status in [400, 401, 403, 429] {
         assert_eq!(kind_of(status, credit), Kind::Quota, "{status}");
-        assert_eq!(kind(Some(status), &error(Some("insufficient_quota"), "x")), Kind::Quota, "{status}");
+        assert_eq!(
+            kind_without_media(Some(status), &error(Some("insufficient_quota"), "x")),
+            Kind::Quota,
+            "{status}"
+        );
         assert_eq!(kind_of(status, "Insufficient balance. Please recharge."), Kind::Quota, "{status}");
     }
     assert_eq!(kind_of(400, "Invalid schema: `billing_address` is not allowed"), Kind::Rejected);
     assert_eq!(kind_of(403, "The key has no access to this model"), Kind::Key);
-    assert_eq!(kind(None, &error(Some("insufficient_quota"), "x")), Kind::Quota);
+    assert_eq!(kind_without_media(None, &error(Some("insufficient_quota"), "x")), Kind::Quota);
 }
 
 #[test]
@@ -105,14 +130,17 @@ fn details_of_a_limit_decide_before_its_words() {
         |limit: ReachedLimit, code: &str| VendorError { limit: Some(limit), ..error(Some(code), words) };
     let passing = ReachedLimit::Passing(Some(Duration::from_millis(2_040)));
     for status in [Some(429), None] {
-        assert_eq!(kind(status, &with(passing, "429")), Kind::Rate);
-        assert_eq!(kind(status, &with(ReachedLimit::Passing(None), "RESOURCE_EXHAUSTED")), Kind::Rate);
-        assert_eq!(kind(status, &with(ReachedLimit::Spent, "429")), Kind::Quota);
+        assert_eq!(kind_without_media(status, &with(passing, "429")), Kind::Rate);
+        assert_eq!(
+            kind_without_media(status, &with(ReachedLimit::Passing(None), "RESOURCE_EXHAUSTED")),
+            Kind::Rate
+        );
+        assert_eq!(kind_without_media(status, &with(ReachedLimit::Spent, "429")), Kind::Quota);
     }
-    assert_eq!(kind(Some(429), &with(passing, "insufficient_quota")), Kind::Quota);
-    assert_eq!(kind(Some(402), &with(passing, "402")), Kind::Quota);
+    assert_eq!(kind_without_media(Some(429), &with(passing, "insufficient_quota")), Kind::Quota);
+    assert_eq!(kind_without_media(Some(402), &with(passing, "402")), Kind::Quota);
     assert_eq!(
-        kind(Some(503), &with(passing, "503")),
+        kind_without_media(Some(503), &with(passing, "503")),
         Kind::Down,
         "the delay is kept, the kind is not changed"
     );
@@ -131,28 +159,9 @@ fn separates_temporary_from_permanent_statuses() {
 
 #[test]
 fn classifies_errors_within_a_stream() {
-    assert_eq!(kind(None, &error(Some("rate_limit_error"), "x")), Kind::Rate);
-    assert_eq!(kind(None, &error(Some("429"), "slow")), Kind::Rate);
-    assert_eq!(kind(None, &error(Some("overloaded_error"), "Overloaded")), Kind::Down);
-}
-
-#[test]
-fn reads_errors_in_every_format() {
-    for (body, code, message) in [
-        (r#"{"error":{"message":"m","type":"t","code":"c"}}"#, Some("c"), "m"),
-        (r#"{"error":{"message":"m","type":"t","code":null}}"#, Some("t"), "m"),
-        (r#"{"type":"error","error":{"type":"t","message":"m"}}"#, Some("t"), "m"),
-        (r#"[{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}]"#, Some("503"), "m"),
-        (r#"{"error":"m"}"#, None, "m"),
-        (r#"{"object":"error","message":"m","type":"t","code":40001}"#, Some("40001"), "m"),
-        (r#"{"detail":"m"}"#, None, "m"),
-        (r#"{"detail":[{"msg":"m","type":"t"}]}"#, Some("t"), "m"),
-        (r#"{"errors":[{"message":"m"}]}"#, None, "m"),
-    ] {
-        let found = vendor_error(Value::parse(body).unwrap().node());
-        assert_eq!(found, Some(error(code, message)), "{body}");
-    }
-    assert_eq!(vendor_error(Value::parse("{}").unwrap().node()), None);
+    assert_eq!(kind_without_media(None, &error(Some("rate_limit_error"), "x")), Kind::Rate);
+    assert_eq!(kind_without_media(None, &error(Some("429"), "slow")), Kind::Rate);
+    assert_eq!(kind_without_media(None, &error(Some("overloaded_error"), "Overloaded")), Kind::Down);
 }
 
 #[test]
@@ -215,8 +224,8 @@ fn bodies_of_a_limit_are_told_from_those_of_a_spent_account() {
             None,
         ),
     ] {
-        let found = vendor_error(Value::parse(&body).unwrap().node()).unwrap();
-        assert_eq!(kind(Some(status), &found), expected, "{body}");
+        let found = VendorError::read(Value::parse(&body).unwrap().node()).unwrap();
+        assert_eq!(kind_without_media(Some(status), &found), expected, "{body}");
         assert_eq!(found.limit.and_then(ReachedLimit::delay), delay, "{body}");
     }
 }

@@ -1,0 +1,291 @@
+//! The errors of vendors, in the forms in which they report them.
+
+use std::fmt;
+
+use cog_json::{Node, Value};
+
+use super::{
+    ReachedLimit,
+    reply::{elements, string},
+};
+
+/// An error message of a vendor, from the body of an error reply or from within a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VendorError {
+    /// The vendor's name or number for the error: `rate_limit_exceeded`.
+    pub code: Option<String>,
+    /// The vendor's message.
+    pub message: String,
+    /// The HTTP status that the error states, 400 to 599. An error within a reply with status 200 has only this one.
+    pub status: Option<u16>,
+    /// The reason in the details of Google's errors: `API_KEY_INVALID`.
+    pub reason: Option<String>,
+    /// The limit that its details name.
+    pub limit: Option<ReachedLimit>,
+    /// The text of the model, if the error is that the vendor's own check rejected it.
+    pub generated: Option<String>,
+}
+
+impl VendorError {
+    /// Creates the error for an error event without a message.
+    pub(crate) fn without_message() -> Self {
+        Self::from_text("an error without a message")
+    }
+
+    /// Creates an error that consists only of text.
+    pub(crate) fn from_text(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// Returns the error in an event that reports one, also if it says nothing about it.
+    pub(crate) fn of_event(event: Node<'_>) -> Self {
+        Self::read(event).unwrap_or_else(Self::without_message)
+    }
+
+    /// Returns the error in a body, in any of the formats that vendors use: `{error: {message, code | type | status}}`,
+    /// `{error: text}`, `{message}`, `{detail}`, `{error_message, error_code}`, `{base_resp}`, or an array of one of
+    /// these. A gateway's error may contain the error of the provider behind it, which then decides.
+    pub(crate) fn read(body: Node<'_>) -> Option<Self> {
+        read(body, MAX_DEPTH)
+    }
+}
+
+impl std::error::Error for VendorError {}
+
+impl fmt::Display for VendorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.code {
+            Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
+            _ => f.write_str(&self.message),
+        }
+    }
+}
+
+/// The maximum number of errors within each other. Gateways behind gateways wrap an error once each.
+const MAX_DEPTH: u32 = 4;
+
+/// The members that contain an error, of which the first one that is present applies.
+const ERRORS: [&str; 3] = ["error", "errors", "detail"];
+const MESSAGES: [&str; 8] =
+    ["message", "msg", "detail", "error", "error_message", "error_msg", "error_description", "status_msg"];
+const CODES: [&str; 6] = ["code", "error_code", "type", "error_type", "status", "status_code"];
+
+fn read(body: Node<'_>, depth: u32) -> Option<VendorError> {
+    let body = if body.is_array() { body.at(0)? } else { body };
+    let member = ERRORS.iter().find_map(|key| body.get(key).filter(|error| !error.is_null()));
+    let error = member.or_else(|| failed_base_resp(body)).unwrap_or(body);
+    let error = if error.is_array() { error.at(0)? } else { error };
+    if let Some(inner) = inner_error(error, depth) {
+        return Some(VendorError { status: inner.status.or_else(|| status_of(error)), ..inner });
+    }
+    if let Some(text) = error.as_str() {
+        // `{error: "Bad Request", message: "…"}`: the error is only a name.
+        let message = body.get_str("message").filter(|message| !message.is_empty());
+        return Some(VendorError {
+            code: message.map(|_| text.to_owned()).or_else(|| code_of(body)),
+            message: message.unwrap_or(text).to_owned(),
+            status: status_of(body),
+            limit: ReachedLimit::read(body, message.unwrap_or(text)),
+            ..VendorError::default()
+        });
+    }
+    let message = MESSAGES.iter().find_map(|key| error.get(key)?.as_str())?;
+    Some(VendorError {
+        code: code_of(error),
+        message: with_location(message, error),
+        status: status_of(error).or_else(|| status_of(body)),
+        reason: elements(error, "details").find_map(|detail| string(detail, "reason")),
+        limit: ReachedLimit::read(error, message),
+        generated: string(error, "failed_generation"),
+    })
+}
+
+fn code_of(error: Node<'_>) -> Option<String> {
+    let mut codes = CODES.iter().filter_map(|key| error.get(key).and_then(name_or_number));
+    // The type of an event that reports an error says nothing about it.
+    codes.find(|code| code != "error")
+}
+
+/// Returns MiniMax's `base_resp` if it reports a failure. It is part of every reply, with the code 0 for success.
+fn failed_base_resp(body: Node<'_>) -> Option<Node<'_>> {
+    let found = body.get("base_resp")?;
+    (found.get("status_code")?.as_i64()? != 0).then_some(found)
+}
+
+/// Returns the error of the provider behind a gateway: as an object, or as the text of its body in OpenRouter's
+/// `metadata.raw`, in the message, or as the error itself.
+fn inner_error(error: Node<'_>, depth: u32) -> Option<VendorError> {
+    let depth = depth.checked_sub(1)?;
+    let raw = error.pointer("/metadata/raw").or_else(|| error.get("error"));
+    let raw = raw.or_else(|| error.get("message")).unwrap_or(error);
+    if raw.is_object() && raw.id() != error.id() {
+        return read(raw, depth);
+    }
+    let text = raw.as_str()?;
+    let body = text.trim().trim_start_matches("data:").trim_start();
+    if body.starts_with(['{', '[']) {
+        return read(Value::parse(body).ok()?.node(), depth);
+    }
+    // A body that is no JSON is the provider's message. A message is itself.
+    let is_raw = error.pointer("/metadata/raw").is_some() && !text.trim().is_empty();
+    is_raw.then(|| VendorError { status: status_of(error), ..VendorError::from_text(text) })
+}
+
+/// Adds the location that some vendors send next to the message: `param`, or a list `loc`.
+fn with_location(message: &str, error: Node<'_>) -> String {
+    let location = string(error, "param")
+        .unwrap_or_else(|| elements(error, "loc").filter_map(name_or_number).collect::<Vec<_>>().join("."));
+    if location.is_empty() || message.contains(&location) {
+        return message.to_owned();
+    }
+    format!("{message} ({location})")
+}
+
+fn name_or_number(node: Node<'_>) -> Option<String> {
+    node.as_str().map(str::to_owned).or_else(|| node.as_i64().map(|number| number.to_string()))
+}
+
+// The HTTP status that an error states.
+
+/// Returns the status that an error names: as a number, otherwise by the name of its kind.
+fn status_of(error: Node<'_>) -> Option<u16> {
+    let mut members = CODES.iter().filter_map(|key| error.get(key));
+    let mut names = members.clone().filter_map(Node::as_str);
+    members.find_map(status_number).or_else(|| names.find_map(status_by_name))
+}
+
+fn status_number(node: Node<'_>) -> Option<u16> {
+    let number = node.as_u64().or_else(|| node.as_str()?.parse().ok())?;
+    u16::try_from(number).ok().filter(|status| (400..=599).contains(status))
+}
+
+/// The kinds of errors with their statuses: a part of the names that vendors use, in lower case and without separators.
+/// The first one that a name contains applies.
+const KINDS: &[(&str, u16)] = &[
+    ("invalidrequest", 400),
+    ("invalidargument", 400),
+    ("invalidparameter", 400),
+    ("invalidvalue", 400),
+    ("badrequest", 400),
+    ("failedprecondition", 400),
+    ("unsupportedparameter", 400),
+    ("unsupportedvalue", 400),
+    ("unknownparameter", 400),
+    ("extraforbidden", 400),
+    ("validation", 400),
+    ("unauthenticated", 401),
+    ("unauthorized", 401),
+    ("authentication", 401),
+    ("invalidapikey", 401),
+    ("permission", 403),
+    ("forbidden", 403),
+    ("notfound", 404),
+    ("requesttoolarge", 413),
+    ("ratelimit", 429),
+    ("resourceexhausted", 429),
+    ("toomanyrequests", 429),
+    ("badgateway", 502),
+    ("overloaded", 503),
+    ("unavailable", 503),
+    ("timeout", 504),
+    ("deadlineexceeded", 504),
+    ("internal", 500),
+    ("servererror", 500),
+    ("apierror", 500),
+];
+
+fn status_by_name(name: &str) -> Option<u16> {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
+    let name: String = letters.collect();
+    KINDS.iter().find(|(kind, _)| name.contains(kind)).map(|(_, status)| *status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(body: &str) -> Option<VendorError> {
+        VendorError::read(Value::parse(body).unwrap().node())
+    }
+
+    #[test]
+    fn reads_errors_in_every_format() {
+        for (body, code, message) in [
+            (r#"{"error":{"message":"m","type":"t","code":"c"}}"#, Some("c"), "m"),
+            (r#"{"error":{"message":"m","type":"t","code":null}}"#, Some("t"), "m"),
+            (r#"{"type":"error","error":{"type":"t","message":"m"}}"#, Some("t"), "m"),
+            (r#"[{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}]"#, Some("503"), "m"),
+            (r#"{"error":"m"}"#, None, "m"),
+            (r#"{"object":"error","message":"m","type":"t","code":40001}"#, Some("40001"), "m"),
+            (r#"{"detail":"m"}"#, None, "m"),
+            (r#"{"detail":[{"msg":"m","type":"t"}]}"#, Some("t"), "m"),
+            (r#"{"errors":[{"message":"m"}]}"#, None, "m"),
+            (r#"{"choices":null,"error_type":"t","error_message":"m","error_code":17}"#, Some("17"), "m"),
+            (r#"{"base_resp":{"status_code":1008,"status_msg":"m"}}"#, Some("1008"), "m"),
+            (r#"{"error":"Bad Request","message":"m","status":400}"#, Some("Bad Request"), "m"),
+            (r#"{"type":"error","message":"m","code":null}"#, None, "m"),
+        ] {
+            let found = found(body).unwrap();
+            assert_eq!((found.code.as_deref(), found.message.as_str()), (code, message), "{body}");
+        }
+        assert_eq!(found("{}"), None);
+        assert_eq!(found(r#"{"choices":[],"base_resp":{"status_code":0,"status_msg":"success"}}"#), None);
+    }
+
+    #[test]
+    fn error_states_its_status_as_a_number_or_by_its_kind() {
+        for (body, status) in [
+            (r#"{"error":{"message":"m","code":402}}"#, Some(402)),
+            (r#"{"error":{"message":"m","code":"400"}}"#, Some(400)),
+            (r#"{"error":{"message":"m","code":"slow_down","status":503}}"#, Some(503)),
+            (r#"{"error":"m","status_code":429}"#, Some(429)),
+            (r#"{"message":"m","code":40001}"#, None),
+            (r#"{"error":{"message":"m","code":200}}"#, None),
+            (r#"{"error":{"message":"m","type":"invalid_request_error"}}"#, Some(400)),
+            (r#"{"error":{"message":"m","type":"BadRequestError","code":"x"}}"#, Some(400)),
+            (r#"{"error":{"message":"m","status":"RESOURCE_EXHAUSTED"}}"#, Some(429)),
+            (r#"{"error":{"message":"m","type":"overloaded_error"}}"#, Some(503)),
+            (r#"{"error":{"message":"m","type":"NotFoundError"}}"#, Some(404)),
+            (r#"{"error":{"message":"m","type":"something_else"}}"#, None),
+        ] {
+            assert_eq!(found(body).unwrap().status, status, "{body}");
+        }
+    }
+
+    #[test]
+    fn error_of_the_provider_behind_a_gateway_decides() {
+        let raw = |raw: &str| {
+            let raw = serde_json::Value::from(raw);
+            format!(
+                r#"{{"error":{{"message":"Provider returned error","code":502,"metadata":{{"raw":{raw},"provider_name":"P"}}}}}}"#
+            )
+        };
+        let inner =
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long"}}"#;
+        for body in [
+            raw(inner),
+            raw(&format!("data: {inner}\n\n")),
+            format!(r#"{{"error":{{"message":"Provider returned error","metadata":{{"raw":{inner}}}}}}}"#),
+            format!(r#"{{"error":{inner}}}"#),
+            format!(r#"{{"error":{}}}"#, serde_json::Value::from(inner)),
+            format!(r#"{{"error":{{"message":{}}}}}"#, serde_json::Value::from(inner)),
+        ] {
+            let found = found(&body).unwrap();
+            assert_eq!(found.to_string(), "prompt is too long (invalid_request_error)", "{body}");
+            assert_eq!(found.status, Some(400), "{body}");
+        }
+        let plain = found(&raw("upstream is down")).unwrap();
+        assert_eq!((plain.to_string().as_str(), plain.status), ("upstream is down", Some(502)));
+        assert_eq!(found(&raw("")).unwrap().message, "Provider returned error");
+        assert_eq!(found(&raw("{broken")).unwrap().message, "Provider returned error");
+    }
+
+    #[test]
+    fn errors_within_each_other_without_end_have_no_inner_error() {
+        let mut body = r#"{"message":"m"}"#.to_owned();
+        for _ in 0..40 {
+            body = format!(r#"{{"error":{body},"message":"outer"}}"#);
+        }
+        assert!(found(&body).is_some());
+    }
+}
