@@ -38,8 +38,9 @@ impl Default for BreakerSettings {
 /// A client of a server chooses its model, so the failures of one model, or of the quota for it, must not stop calls of
 /// other clients to another. A provider that is down opens the circuits of all models that are called.
 ///
-/// A call counts as failed by its outcome before the first token, retries included. Failures are: unreachable, 5xx,
-/// 429, an interrupted reply, no first token in time.
+/// A call counts as failed by its outcome before the first token, retries included. Failures are: unreachable, 5xx, an
+/// interrupted reply, no first token in time, a used-up account, and a rate limit (429) with a wait that the vendor
+/// requests. A rate limit without one is not an outage: other calls may pass, and only their own retries slow them down.
 /// After the configured number of failures in a row the circuit opens and calls fail at once
 /// ([`ProviderError::CircuitOpen`], E4001). After the pause a single call is let through as a probe. If the probe
 /// succeeds the circuit closes; otherwise it stays open for another pause.
@@ -71,6 +72,7 @@ impl Breaker {
 
     /// Returns the key of a model's circuit. An empty name is the provider's own model.
     fn key_of(&self, model: &str) -> u64 {
+        // With a random key, so that no client can choose a name with the circuit of another model.
         self.hasher.hash_one(self.info().model_or_default(model))
     }
 
@@ -113,14 +115,22 @@ impl Breaker {
             circuits.insert(key, Circuit::Closed { failures });
             return;
         }
-        let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
-        let pause = self.settings.reset_timeout.max(requested);
+        let pause = self.pause(error);
         tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), error = error.outline(), "circuit opened");
         circuits.insert(key, Circuit::Open { until: Instant::now() + pause });
     }
 
-    /// Removes the circuit that matters least: a closed one, or the one that is open for the shortest time. That of the
-    /// provider's own model, which most clients use, stays.
+    /// Returns how long the circuit stays open. After a rate limit the vendor says when it accepts calls again.
+    fn pause(&self, error: &ProviderError) -> Duration {
+        let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
+        match error {
+            ProviderError::RateLimited { is_quota: false, .. } => requested,
+            _ => requested.max(self.settings.reset_timeout),
+        }
+    }
+
+    /// Removes the circuit that matters least: a closed one, or the one that is open for the shortest time. The
+    /// circuit of the provider's own model, which most clients use, stays.
     fn forget_one(&self, circuits: &mut Circuits) {
         let own = self.key_of("");
         let others = circuits.iter().filter(|(key, _)| **key != own);
@@ -174,7 +184,8 @@ const fn is_failure(error: &ProviderError) -> bool {
         error,
         ProviderError::Unavailable { .. }
             | ProviderError::Connect { .. }
-            | ProviderError::RateLimited { .. }
+            | ProviderError::RateLimited { is_quota: true, .. }
+            | ProviderError::RateLimited { retry_after: Some(_), .. }
             | ProviderError::Interrupted { .. }
             | ProviderError::Timeout { deadline: Deadline::FirstToken, .. }
     )

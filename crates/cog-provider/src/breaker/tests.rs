@@ -150,16 +150,38 @@ async fn rejected_requests_do_not_count() {
     assert_eq!(unstable.calls(), 20);
 }
 
+fn limited(is_quota: bool, seconds: Option<u64>) -> ProviderError {
+    ProviderError::RateLimited {
+        vendor: "Unstable",
+        is_quota,
+        message: "slow".to_owned(),
+        retry_after: seconds.map(Duration::from_secs),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rate_limit_without_a_wait_is_no_outage() {
+    let (unstable, breaker) = Unstable::failing(limited(false, None));
+    assert_eq!(call_times(&breaker, 20).await, Some(limited(false, None)));
+    assert!(breaker.is_available());
+    assert_eq!(unstable.calls(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn circuit_of_a_limit_is_open_as_long_as_the_vendor_says() {
+    for (error, seconds) in [(limited(false, Some(3)), 3), (limited(true, None), 30)] {
+        let (unstable, breaker) = Unstable::failing(error);
+        call_times(&breaker, 5).await;
+        assert_eq!(call(&breaker).await.unwrap().retry_after(), Some(Duration::from_secs(seconds)));
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        assert!(!is_open(call(&breaker).await.as_ref()));
+        assert_eq!(unstable.calls(), 6);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn retry_after_extends_the_pause() {
-    let wait = Some(Duration::from_secs(90));
-    let limited = ProviderError::RateLimited {
-        vendor: "Unstable",
-        is_quota: false,
-        message: "slow".to_owned(),
-        retry_after: wait,
-    };
-    let (unstable, breaker) = Unstable::failing(limited);
+    let (unstable, breaker) = Unstable::failing(limited(false, Some(90)));
     call_times(&breaker, 5).await;
     tokio::time::sleep(Duration::from_secs(89)).await;
     assert!(is_open(call(&breaker).await.as_ref()));

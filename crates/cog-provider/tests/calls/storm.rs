@@ -1,4 +1,4 @@
-//! Tests of repeated 429 and 5xx replies: how often a failing provider is called, and that its recovery is detected.
+//! Tests of repeated errors of a server: how often a failing provider is called, and that its recovery is detected.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,8 +24,10 @@ async fn error_of(provider: &Breaker) -> Option<ProviderError> {
 #[tokio::test]
 async fn circuit_bounds_the_calls_to_a_failing_provider() {
     for wire in Wire::ALL {
-        let storm = [429, 503, 500, 529, 429].map(|status| Reply::error(status, "overloaded"));
-        let mock = Mock::start(storm.into_iter().chain([Reply::text("{}")]));
+        let limited = Reply::error(429, "overloaded").header("retry-after", "3600");
+        let storm = [502, 503, 500, 529].map(|status| Reply::error(status, "overloaded"));
+        let storm = storm.into_iter().chain([limited]);
+        let mock = Mock::start(storm.chain([Reply::text("{}")]));
         let provider = guarded(wire, &mock, Duration::from_secs(3600));
         for _ in 0..200 {
             assert!(error_of(&provider).await.is_some(), "{}", wire.name());
