@@ -98,6 +98,7 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// Reads a text file of at most `MAX_SIZE` bytes.
 fn read(path: &Path) -> io::Result<String> {
+    // A FIFO or a device would block, or never end.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -124,6 +125,8 @@ fn cassette_error(path: &Path, message: impl ToString) -> ProviderError {
 struct Exchange<'a> {
     recording: &'a Recording,
     request: &'a WireRequest,
+    /// The keys to mask in the request.
+    keys: &'a [Secret],
     status: u16,
     headers: &'a [(&'static str, String)],
 }
@@ -138,10 +141,16 @@ impl ToJson for Exchange<'_> {
             w.key("headers");
             let auth = self.request.auth.as_ref().map(|(name, _)| (*name, "***".to_owned()));
             pairs(w, self.request.headers.iter().chain(&auth));
-            match Value::parse_bytes(&self.request.body) {
+            let sent = String::from_utf8_lossy(&self.request.body);
+            let body = self.keys.iter().fold(sent.clone().into_owned(), |body, key| key.redact(&body));
+            match Value::parse(&body) {
                 Ok(body) => w.field("body", &body),
-                Err(_) => w.field("body", &*String::from_utf8_lossy(&self.request.body)),
+                Err(_) => w.field("body", &body),
             };
+            // A masked body has another hash than the request that a replay looks for.
+            if body != sent {
+                w.field("hash", &Key::new(&self.request.url, &self.request.body).hash);
+            }
             w.field("status", &self.status);
             w.key("reply_headers");
             pairs(w, self.headers.iter());
@@ -174,9 +183,11 @@ impl RecordedReply {
     fn read(node: Node<'_>) -> Option<Self> {
         let body = node.get("body")?;
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+        let mut key = Key::new(node.get("path")?.as_str()?, body.as_bytes());
+        key.hash = node.get_str("hash").map_or(key.hash, str::to_owned);
         let headers = node.get("reply_headers")?;
         Some(Self {
-            key: Key::new(node.get("path")?.as_str()?, body.as_bytes()),
+            key,
             status: u16::try_from(node.get("status")?.as_u64()?).ok()?,
             headers: REPLY_HEADERS
                 .into_iter()
@@ -203,11 +214,41 @@ impl Key {
     }
 }
 
-// Masks the API key where a server repeats it.
+// Masks the operator's keys where a server repeats them.
 
 /// The minimum length of a key that is masked. Shorter keys are placeholders such as `none`, for servers that need no
 /// key.
 const MIN_LENGTH: usize = 8;
+
+/// Masks several keys.
+struct Masks(Vec<Mask>);
+
+impl Masks {
+    fn new(keys: &[Secret]) -> Self {
+        Self(keys.iter().map(Mask::new).collect())
+    }
+
+    /// Adds a chunk and returns the bytes that can be stored now.
+    fn mask(&mut self, chunk: &[u8]) -> Vec<u8> {
+        self.0.iter_mut().fold(chunk.to_vec(), |bytes, mask| mask.mask(&bytes))
+    }
+
+    /// Returns the bytes that were retained. What one mask retained, the next ones have not seen.
+    fn take_rest(&mut self) -> Vec<u8> {
+        self.0.iter_mut().fold(Vec::new(), |rest, mask| {
+            let mut bytes = mask.mask(&rest);
+            bytes.append(&mut mask.take_rest());
+            bytes
+        })
+    }
+
+    /// Masks a complete text.
+    fn text(mut self, text: &str) -> String {
+        let mut bytes = self.mask(text.as_bytes());
+        bytes.append(&mut self.take_rest());
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
 
 /// Replaces each byte of a key with `*`, also where the key spans several chunks.
 struct Mask {
@@ -217,8 +258,8 @@ struct Mask {
 }
 
 impl Mask {
-    fn new(key: Option<&Secret>) -> Self {
-        let key = key.map(Secret::expose).filter(|key| key.len() >= MIN_LENGTH).unwrap_or_default();
+    fn new(key: &Secret) -> Self {
+        let key = Some(key.expose()).filter(|key| key.len() >= MIN_LENGTH).unwrap_or_default();
         Self { key: key.as_bytes().to_vec(), retained: Vec::new() }
     }
 
@@ -248,13 +289,6 @@ impl Mask {
     fn take_rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.retained)
     }
-
-    /// Masks a complete text.
-    fn text(mut self, text: &str) -> String {
-        let mut bytes = self.mask(text.as_bytes());
-        bytes.append(&mut self.retained);
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
 }
 
 fn find(bytes: &[u8], key: &[u8]) -> Option<usize> {
@@ -275,17 +309,30 @@ mod mask_tests {
         let key = Secret::new("sk-canary");
         for at in 0..=TEXT.len() {
             let (first, second) = TEXT.as_bytes().split_at(at);
-            let mut mask = Mask::new(Some(&key));
+            let mut mask = Mask::new(&key);
             let masked = [mask.mask(first), mask.mask(second), mask.take_rest()].concat();
             assert_eq!(String::from_utf8(masked).unwrap(), TEXT.replace("sk-canary", "*********"), "{at}");
         }
-        assert_eq!(Mask::new(Some(&key)).text("?key=sk-canary sk-"), "?key=********* sk-");
+        assert_eq!(Masks::new(&[key]).text("?key=sk-canary sk-"), "?key=********* sk-");
+    }
+
+    #[test]
+    fn masks_several_keys_however_the_text_is_split() {
+        let keys = [Secret::new("sk-canary"), Secret::new("canary-2")];
+        let text = "sk-canary canary-2 sk-canary-2 canary-";
+        let expected = "********* ******** *********-2 canary-";
+        for at in 0..=text.len() {
+            let (first, second) = text.as_bytes().split_at(at);
+            let mut masks = Masks::new(&keys);
+            let masked = [masks.mask(first), masks.mask(second), masks.take_rest()].concat();
+            assert_eq!(String::from_utf8(masked).unwrap(), expected, "{at}");
+        }
     }
 
     #[test]
     fn short_key_is_not_masked() {
-        for key in [None, Some(Secret::new("none"))] {
-            assert_eq!(Mask::new(key.as_ref()).text("none of these"), "none of these");
+        for keys in [&[][..], &[Secret::new("none")]] {
+            assert_eq!(Masks::new(keys).text("none of these"), "none of these");
         }
     }
 }

@@ -71,7 +71,7 @@ impl HttpProvider {
         Ok(Self::over(vendor, settings, base_url, transport))
     }
 
-    /// Records every request and reply in a cassette (docs/spec/golden-tests.md).
+    /// Records every request and reply in a cassette (docs/spec/golden-tests.md). Keys in them are masked.
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
@@ -79,8 +79,8 @@ impl HttpProvider {
         self.marks_cache = false;
         let recording =
             Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
-        self.transport =
-            Arc::new(Recorder::new(directory.into(), recording, self.info.key.clone(), self.transport)?);
+        let keys = self.info.key.iter().chain(&self.settings.secrets).cloned().collect();
+        self.transport = Arc::new(Recorder::new(directory.into(), recording, keys, self.transport)?);
         Ok(self)
     }
 

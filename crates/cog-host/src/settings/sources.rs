@@ -265,6 +265,11 @@ impl Redactor {
         }
     }
 
+    /// Returns the keys.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        self.0.read().map(|hidden| hidden.clone()).unwrap_or_default()
+    }
+
     /// Returns the text with each key masked; an empty string if the list cannot be read.
     pub fn redact(&self, text: &str) -> String {
         // Saying nothing is better than printing a key.

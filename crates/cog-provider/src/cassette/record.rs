@@ -17,18 +17,18 @@ use cog_spec::Secret;
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Exchange, Key, Mask, RecordedReply, Recording, cassette_error};
+use super::{Exchange, Key, Masks, RecordedReply, Recording, cassette_error};
 use crate::{
     ProviderError, WireRequest, cassette,
     protocol::ProtocolKind,
     transport::{BodyStream, SendFuture, Transport, TransportError, WireReply},
 };
 
-/// A transport that records all traffic of another transport, except the key.
+/// A transport that records all traffic of another transport, except the operator's keys.
 pub(crate) struct Recorder {
     directory: PathBuf,
     recording: Recording,
-    key: Option<Secret>,
+    keys: Vec<Secret>,
     next: AtomicU32,
     inner: Arc<dyn Transport>,
 }
@@ -38,20 +38,25 @@ impl Recorder {
     pub(crate) fn new(
         directory: PathBuf,
         recording: Recording,
-        key: Option<Secret>,
+        keys: Vec<Secret>,
         inner: Arc<dyn Transport>,
     ) -> Result<Self, ProviderError> {
         cassette::create_directory(&directory).map_err(|error| cassette_error(&directory, error))?;
         let numbers = cassette::numbers(&directory).map_err(|error| cassette_error(&directory, error))?;
         let next = AtomicU32::new(numbers.last().map_or(1, |last| last + 1));
-        Ok(Self { directory, recording, key, next, inner })
+        Ok(Self { directory, recording, keys, next, inner })
     }
 
     fn write_exchange(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
         let headers = reply.headers.iter().map(|(name, value)| (*name, self.mask().text(value)));
         let headers: Vec<_> = headers.collect();
-        let exchange =
-            Exchange { recording: &self.recording, request, status: reply.status, headers: &headers };
+        let exchange = Exchange {
+            recording: &self.recording,
+            request,
+            keys: &self.keys,
+            status: reply.status,
+            headers: &headers,
+        };
         let mut text = exchange.to_json_pretty();
         text.push('\n');
         cassette::create(&cassette::exchange(&self.directory, number))?.write_all(text.as_bytes())?;
@@ -64,6 +69,7 @@ impl Transport for Recorder {
         Box::pin(async move {
             let started = Instant::now();
             let reply = self.inner.send(request).await?;
+            // Numbered once there is a reply: a request without one would have no file with chunks.
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let file = self.write_exchange(number, request, &reply).map_err(|error| self.failed(error))?;
             let writer = ChunkWriter { file, directory: self.directory.clone(), mask: self.mask(), started };
@@ -73,8 +79,8 @@ impl Transport for Recorder {
 }
 
 impl Recorder {
-    fn mask(&self) -> Mask {
-        Mask::new(self.key.as_ref())
+    fn mask(&self) -> Masks {
+        Masks::new(&self.keys)
     }
 
     fn failed(&self, error: std::io::Error) -> TransportError {
@@ -86,7 +92,7 @@ impl Recorder {
 struct ChunkWriter {
     file: File,
     directory: PathBuf,
-    mask: Mask,
+    mask: Masks,
     started: Instant,
 }
 
@@ -154,6 +160,7 @@ struct Replies {
 
 impl Replies {
     fn next(&self) -> Option<&(u32, RecordedReply)> {
+        // From the first one again after the last: a test that runs twice gets the same replies.
         let played = self.played.fetch_add(1, Ordering::Relaxed);
         self.all.get(played.checked_rem(self.all.len())?)
     }

@@ -16,7 +16,8 @@ fn exchange_reads_back_without_host_and_key() {
     let request = request("https://me:8080/v1/chat?alt=sse", r#"{"b":1.0,"a":[2]}"#);
     let recording = Recording { provider: "openai".to_owned(), model: "m".to_owned() };
     let headers = [("retry-after", "3".to_owned())];
-    let exchange = Exchange { recording: &recording, request: &request, status: 429, headers: &headers };
+    let exchange =
+        Exchange { recording: &recording, request: &request, keys: &[], status: 429, headers: &headers };
     let text = exchange.to_json_pretty();
     assert!(
         text.contains(r#""path": "/v1/chat?alt=sse""#) && text.contains(r#""authorization": "***""#),
@@ -26,6 +27,20 @@ fn exchange_reads_back_without_host_and_key() {
     let recorded = RecordedReply::read(Value::parse(&text).unwrap().node()).unwrap();
     assert_eq!(recorded.key, Key::new(&request.url, &request.body));
     assert_eq!((recorded.status, recorded.headers), (429, vec![("retry-after", "3".to_owned())]));
+}
+
+#[test]
+fn key_in_a_request_is_masked_and_the_request_is_found() {
+    let keys = [Secret::new("sk-canary-1"), Secret::new("other\"canary")];
+    let body = r#"{"a":"my sk-canary-1","b":"other\"canary","c":"{\"d\":\"other\\\"canary\"}"}"#;
+    let request = request("https://host/v1/chat", body);
+    let recording = Recording { provider: "openai".to_owned(), model: "m".to_owned() };
+    let exchange =
+        Exchange { recording: &recording, request: &request, keys: &keys, status: 200, headers: &[] };
+    let text = exchange.to_json_pretty();
+    assert!(!text.contains("canary"), "{text}");
+    let recorded = RecordedReply::read(Value::parse(&text).unwrap().node()).unwrap();
+    assert_eq!(recorded.key, Key::new(&request.url, &request.body));
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub struct ProviderSettings {
     pub protocol: Option<ProtocolKind>,
     /// The model, if it differs from the vendor's default.
     pub model: Option<String>,
+    /// Further keys of the operator, which a recording masks like its own.
+    pub secrets: Vec<Secret>,
     /// The maximum number of retries before the first token (2).
     pub retries: u32,
     /// The timeout for establishing a connection (10 s).
@@ -39,6 +41,7 @@ impl Default for ProviderSettings {
             base_url: None,
             protocol: None,
             model: None,
+            secrets: Vec::new(),
             retries: 2,
             connect_timeout: Duration::from_secs(10),
             first_token_timeout: Duration::from_secs(300),

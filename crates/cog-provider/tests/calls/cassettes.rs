@@ -2,13 +2,18 @@
 
 use std::path::Path;
 
+use cog_harmony::{Conversation, Message};
 use cog_provider::{
-    HttpProvider, ModelRequest, Pace, Provider as _, ProviderError, Recording, vendors::ProviderSettings,
+    HttpProvider, ModelRequest, Pace, Provider as _, ProviderError, Recording, protocol::ProtocolKind,
+    vendors::ProviderSettings,
 };
-use cog_spec::Code;
+use cog_spec::{Code, Secret};
 use cog_testkit::{Mock, Reply, Wire};
 
-use crate::support::{answer, events_of, provider, settings, simple_request, until_error, vendor};
+use crate::support::{KEY, answer, events_of, provider, settings, simple_request, until_error, vendor};
+
+/// A key of another provider.
+const OTHER_KEY: &str = "sk-ant-canary-9876";
 
 fn replay(wire: Wire, directory: &Path, pace: Pace) -> HttpProvider {
     let model = Some("a-model".to_owned());
@@ -61,6 +66,28 @@ async fn cassette_contains_neither_key_nor_host() {
         chunks.lines().count() > 1 && chunks.lines().all(|line| line.starts_with("{\"t_ms\":")),
         "{chunks}"
     );
+}
+
+#[tokio::test]
+async fn cassette_masks_keys_in_requests_and_replays_them() {
+    for wire in [Wire::OpenAi, Wire::Gemini] {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("Use {KEY} or the other one, {OTHER_KEY}");
+        let mock = Mock::start([Reply::text(format!("not {OTHER_KEY}")).chunk_size(100)]);
+        let other = ProviderSettings {
+            secrets: vec![Secret::new(OTHER_KEY)],
+            protocol: wire.protocol_setting().and_then(ProtocolKind::from_setting),
+            ..settings(&mock.base_url(wire))
+        };
+        let recorder = HttpProvider::new(vendor(wire), other).unwrap().record(directory.path()).unwrap();
+        let request = ModelRequest::new(Conversation::new([Message::user(text)]));
+        assert_eq!(answer(&events_of(&recorder, &request).await.unwrap()), format!("not {OTHER_KEY}"));
+        let exchange = read(&directory.path().join("0001.json"));
+        assert!(exchange.contains("Use *** or the other one, ***"), "{exchange}");
+        let replaying = replay(wire, directory.path(), Pace::Immediate);
+        let masked = format!("not {}", "*".repeat(OTHER_KEY.len()));
+        assert_eq!(answer(&events_of(&replaying, &request).await.unwrap()), masked, "{}", wire.name());
+    }
 }
 
 #[tokio::test]
