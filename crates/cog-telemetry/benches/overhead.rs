@@ -91,7 +91,7 @@ async fn run(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
     assert!(envelope.is_ok(), "{:?}", envelope.error());
 }
 
-/// Returns the processor time of one call, in microseconds, with that of the thread that exports.
+/// Returns the processor time of one call, in microseconds, including the thread that exports.
 fn time(mut call: impl FnMut()) -> f64 {
     let (began, before) = (Instant::now(), spent());
     let mut calls = 0.0;

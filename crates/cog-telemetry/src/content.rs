@@ -1,6 +1,6 @@
 //! Inputs, messages and answers in spans, if the operator asks for them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use cog_run::{
     RunInput, ToJson as _,
@@ -14,39 +14,55 @@ use crate::names::{self, Attributes};
 /// Masks keys in a string.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+/// The minimum length of a string that may contain a key, in bytes. Shorter keys are not masked anywhere.
+const MIN_KEY: usize = 8;
+
+/// Masks the keys in a string.
+pub(crate) fn masked<'t>(redact: &Redact, text: &'t str) -> Cow<'t, str> {
+    if text.len() < MIN_KEY { Cow::Borrowed(text) } else { Cow::Owned(redact(text)) }
+}
+
 /// How content is recorded.
 pub(crate) struct Recorded<'a> {
-    /// Masks keys; none if no content is recorded.
-    pub(crate) redact: Option<&'a Redact>,
+    /// Masks keys.
+    pub(crate) redact: &'a Redact,
+    /// Whether inputs, messages and answers are recorded.
+    pub(crate) is_on: bool,
     /// The maximum length of a string in bytes.
     pub(crate) limit: usize,
 }
 
 impl Recorded<'_> {
-    /// Returns whether content is recorded.
-    pub(crate) fn is_on(&self) -> bool {
-        self.redact.is_some()
+    /// Masks the keys in the name of a span. Clients and vendors choose the names of models.
+    pub(crate) fn name<'t>(&self, name: &'t str) -> Cow<'t, str> {
+        masked(self.redact, name)
     }
 
     pub(crate) fn run(&self, run: &RunReport<'_>, out: &mut impl Attributes) {
+        if !self.is_on {
+            return;
+        }
         if let Some(input) = run.input {
             let parts = vec![self.text(&input_json(input))];
-            self.add(names::INPUT_MESSAGES, &json!([{ "role": "user", "parts": parts }]), out);
+            out.text(names::INPUT_MESSAGES, &json!([{ "role": "user", "parts": parts }]).to_string());
         }
         if let Some(output) = run.output {
             let parts = vec![self.text(&output.to_json())];
             let message = json!([{ "role": "assistant", "parts": parts, "finish_reason": "stop" }]);
-            self.add(names::OUTPUT_MESSAGES, &message, out);
+            out.text(names::OUTPUT_MESSAGES, &message.to_string());
         }
     }
 
     pub(crate) fn call(&self, call: &CallReport<'_>, out: &mut impl Attributes) {
+        if !self.is_on {
+            return;
+        }
         if let Some(input) = call.input {
             let (system, messages) = self.messages(input);
             if !system.is_empty() {
-                self.add(names::SYSTEM_INSTRUCTIONS, &json!(system), out);
+                out.text(names::SYSTEM_INSTRUCTIONS, &json!(system).to_string());
             }
-            self.add(names::INPUT_MESSAGES, &json!(messages), out);
+            out.text(names::INPUT_MESSAGES, &json!(messages).to_string());
         }
         if let Some(output) = call.output {
             let text = (!output.is_empty()).then(|| self.text(output));
@@ -54,32 +70,26 @@ impl Recorded<'_> {
                 text.into_iter().chain(call.tool_calls.iter().map(|call| self.tool_call(call))).collect();
             let finish = call.finish.map_or("error", finish_reason);
             let message = json!([{ "role": "assistant", "parts": parts, "finish_reason": finish }]);
-            self.add(names::OUTPUT_MESSAGES, &message, out);
+            out.text(names::OUTPUT_MESSAGES, &message.to_string());
         }
     }
 
     pub(crate) fn tool(&self, tool: &ToolReport<'_>, out: &mut impl Attributes) {
-        for (key, value) in [(names::TOOL_ARGUMENTS, tool.arguments), (names::TOOL_RESULT, tool.result)] {
-            if let (Some(redact), Some(value)) = (self.redact, value) {
-                out.text(key, &redact(self.cut(value)));
-            }
+        if self.is_on {
+            out.optional(names::TOOL_ARGUMENTS, tool.arguments.map(|text| self.cut(text)));
+            out.optional(names::TOOL_RESULT, tool.result.map(|text| self.cut(text)));
         }
     }
 
     /// Returns the text of an error, if content is recorded.
     pub(crate) fn message(&self, message: Option<&str>) -> Option<String> {
-        Some(self.redact?(self.cut(message?)))
+        let message = message.filter(|_| self.is_on)?;
+        Some((self.redact)(self.cut(message)))
     }
 
     /// Returns a string without keys, up to the limit.
     pub(crate) fn explanation(&self, text: &str) -> String {
-        self.redact.map(|redact| redact(self.cut(text))).unwrap_or_default()
-    }
-
-    fn add(&self, key: &str, value: &serde_json::Value, out: &mut impl Attributes) {
-        if let Some(redact) = self.redact {
-            out.text(key, &redact(&value.to_string()));
-        }
+        (self.redact)(self.cut(text))
     }
 
     /// Returns the parts of the system message, and the other messages.

@@ -73,6 +73,7 @@ impl<'a> Exporter<'a> {
                 () = self.shared.wake.notified() => {}
                 () = sleep_until(spans_due.min(metrics_due)) => {}
             }
+            // A full batch wakes the thread early. Spans that do not fill one wait for their time.
             let is_due = spans_due <= Instant::now();
             self.export_spans(is_due || self.shared.is_closing()).await;
             if is_due {
@@ -94,6 +95,7 @@ impl<'a> Exporter<'a> {
             let batch = lock(&self.shared.queue).take(is_due);
             let Some(batch) = batch else { return };
             let count = batch.spans as u64;
+            // The end of the program may stop waiting in the middle of an export, and then counts these as lost.
             self.shared.in_flight.store(count, Relaxed);
             let sent = sender.send(otlp::traces(&self.shared.settings.resource, &batch.bytes)).await;
             // The end of the program has counted what it no longer waits for.
@@ -125,6 +127,7 @@ impl<'a> Exporter<'a> {
             let period = (*start, end);
             let request =
                 otlp::metrics(&settings.resource, &instruments, dropped, period, settings.temporality);
+            // Before the export, also if it fails: what is counted meanwhile belongs to the next period.
             if is_delta {
                 instruments.clear();
                 *start = end;

@@ -9,7 +9,7 @@ use cog_run::{
 };
 
 use crate::{
-    content::{Recorded, finish_reason},
+    content::{Recorded, Redact, finish_reason, masked},
     names::{self, Attributes},
 };
 
@@ -47,14 +47,44 @@ impl<'a> SpanKind<'a> {
         }
     }
 
-    /// Writes the attributes of the span.
+    /// Writes the attributes of the span, without keys: any of them may contain what a client, a model or a vendor wrote.
     pub(crate) fn attributes(self, recorded: &Recorded<'_>, out: &mut impl Attributes) {
+        let out = &mut Masked { out, redact: recorded.redact };
         match self {
             Self::Run(run) => run_attributes(run, recorded, out),
             Self::Call(call) => call_attributes(call, recorded, out),
             Self::Tool(tool) => tool_attributes(tool, recorded, out),
         }
         out.optional(names::ERROR_TYPE, self.error_type());
+    }
+}
+
+/// Masks the keys in every attribute.
+struct Masked<'a, A> {
+    out: &'a mut A,
+    redact: &'a Redact,
+}
+
+impl<A: Attributes> Attributes for Masked<'_, A> {
+    fn text(&mut self, key: &str, value: &str) {
+        self.out.text(key, &masked(self.redact, value));
+    }
+
+    fn texts<'a>(&mut self, key: &str, values: impl Iterator<Item = &'a str>) {
+        let values: Vec<_> = values.map(|value| masked(self.redact, value)).collect();
+        self.out.texts(key, values.iter().map(|value| &**value));
+    }
+
+    fn integer(&mut self, key: &str, value: i64) {
+        self.out.integer(key, value);
+    }
+
+    fn number(&mut self, key: &str, value: f64) {
+        self.out.number(key, value);
+    }
+
+    fn flag(&mut self, key: &str, value: bool) {
+        self.out.flag(key, value);
     }
 }
 
@@ -121,7 +151,7 @@ pub(crate) fn evaluation<'a>(run: &RunReport<'a>, recorded: &Recorded<'_>) -> Op
     let value = meta.confidence?;
     let threshold = run.module.manifest.tier.and_then(|tier| tier.min_confidence());
     let label = threshold.map(|threshold| if value < threshold { "low" } else { "sufficient" });
-    let explanation = Some(meta.explain.as_str()).filter(|_| recorded.is_on());
+    let explanation = Some(meta.explain.as_str()).filter(|_| recorded.is_on);
     Some(Evaluation { value, label, explanation })
 }
 

@@ -6,6 +6,7 @@ use cog_run::events::{CallReport, RunReport};
 use foldhash::fast::RandomState;
 
 use crate::{
+    content::{Redact, masked},
     mapping::{self, SpanKind},
     names,
 };
@@ -61,11 +62,11 @@ impl Instruments {
         }
     }
 
-    /// Counts a span that has ended.
-    pub(crate) fn record(&mut self, kind: SpanKind<'_>, duration: Duration) {
+    /// Counts a span that has ended. `redact` masks the keys in the labels.
+    pub(crate) fn record(&mut self, kind: SpanKind<'_>, duration: Duration, redact: &Redact) {
         match kind {
             SpanKind::Run(run) => self.run(run, duration.as_secs_f64()),
-            SpanKind::Call(call) => self.call(call, duration.as_secs_f64()),
+            SpanKind::Call(call) => self.call(call, duration.as_secs_f64(), redact),
             SpanKind::Tool(_) => {}
         }
     }
@@ -90,12 +91,15 @@ impl Instruments {
         }
     }
 
-    fn call(&mut self, call: &CallReport<'_>, seconds: f64) {
+    fn call(&mut self, call: &CallReport<'_>, seconds: f64, redact: &Redact) {
+        // A client chooses the first name, and the vendor the second one.
+        let model = masked(redact, call.model);
+        let response_model = masked(redact, call.response_model.unwrap_or(call.model));
         let labels = [
             (names::OPERATION, mapping::operation(call)),
             (names::PROVIDER, names::provider(call.provider)),
-            (names::REQUEST_MODEL, call.model),
-            (names::RESPONSE_MODEL, call.response_model.unwrap_or(call.model)),
+            (names::REQUEST_MODEL, &*model),
+            (names::RESPONSE_MODEL, &*response_model),
         ];
         match mapping::call_error(call) {
             Some(error) => {

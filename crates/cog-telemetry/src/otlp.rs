@@ -37,7 +37,7 @@ fn add_fields(span: &Span<'_>, kind: SpanKind<'_>, recorded: &Recorded<'_>, mess
     if let Some(parent) = span.parent {
         message.bytes(4, &parent.span_id);
     }
-    message.text(5, &kind.name());
+    message.text(5, &recorded.name(&kind.name()));
     message.integer(6, if matches!(kind, SpanKind::Call(_)) { CLIENT } else { INTERNAL });
     let ended = nanoseconds(span.started + span.duration);
     message.fixed64(7, nanoseconds(span.started));

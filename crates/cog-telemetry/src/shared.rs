@@ -27,7 +27,8 @@ pub struct DroppedTelemetry {
 /// What runs and the thread that exports share.
 pub(crate) struct Shared {
     pub(crate) settings: TelemetrySettings,
-    pub(crate) redact: Option<Redact>,
+    /// Masks keys.
+    pub(crate) redact: Redact,
     pub(crate) queue: Mutex<Queue>,
     pub(crate) instruments: Mutex<Instruments>,
     /// When the metrics began to count, in nanoseconds.
@@ -156,6 +157,7 @@ impl Queue {
 
     /// Adds a span. Returns whether a batch is now full; none if the span does not fit.
     pub(crate) fn push(&mut self, span: &[u8]) -> Option<bool> {
+        // A run never waits for a collector: what does not fit is dropped and counted.
         if self.spans >= self.limit || self.bytes + span.len() > MAX_BYTES {
             return None;
         }

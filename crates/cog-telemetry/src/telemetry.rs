@@ -36,9 +36,8 @@ impl Telemetry {
     /// The maximum time that the end of a program waits for a collector.
     pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-    /// Creates the export. Its thread starts with the first span. `redact` masks the keys in content.
+    /// Creates the export. Its thread starts with the first span. `redact` masks the keys in what is exported.
     pub fn new(settings: TelemetrySettings, redact: Redact) -> Self {
-        let redact = settings.records_content.then_some(redact);
         Self(Arc::new(Shared {
             redact,
             queue: Mutex::new(Queue::new(settings.max_queue, settings.batch)),
@@ -85,7 +84,7 @@ struct Handle(Arc<Shared>);
 
 impl RunEvents for Handle {
     fn needs(&self) -> Needs {
-        Needs { spans: true, content: self.0.redact.is_some(), messages: false }
+        Needs { spans: true, content: self.0.settings.records_content, messages: false }
     }
 
     fn samples(&self, parent: Option<&SpanContext>, trace_id: [u8; 16]) -> bool {
@@ -110,14 +109,16 @@ impl Shared {
     /// Counts a span, and adds it to the queue if its trace is recorded.
     fn ended(self: &Arc<Self>, span: Option<Span<'_>>, kind: SpanKind<'_>) {
         let Some(span) = span else { return };
+        // Not in `new`: a command without runs would start a thread for nothing.
         self.started.call_once(|| exporter::start(self));
         if self.settings.metrics.is_some() {
-            lock(&self.instruments).record(kind, span.duration);
+            lock(&self.instruments).record(kind, span.duration, &self.redact);
         }
         if self.settings.traces.is_none() || !span.context.is_sampled {
             return;
         }
-        let recorded = Recorded { redact: self.redact.as_ref(), limit: self.settings.value_limit };
+        let TelemetrySettings { records_content, value_limit, .. } = self.settings;
+        let recorded = Recorded { redact: &self.redact, is_on: records_content, limit: value_limit };
         // A thread that ends has nothing to write into any more.
         let mut message = SPAN.try_with(Cell::take).unwrap_or_default();
         otlp::span(&span, kind, &recorded, &mut message);

@@ -79,10 +79,14 @@ fn run<'a>(module: &'a Module, outcome: RunOutcome<'a>) -> RunReport<'a> {
     }
 }
 
-/// Returns the attributes of a span, with content if there is something that masks keys.
-fn listed(kind: SpanKind<'_>, redact: Option<&Redact>) -> BTreeMap<String, String> {
+/// Returns the attributes of a span without content.
+fn listed(kind: SpanKind<'_>) -> BTreeMap<String, String> {
+    listed_with(kind, false)
+}
+
+fn listed_with(kind: SpanKind<'_>, is_on: bool) -> BTreeMap<String, String> {
     let mut listed = Listed::default();
-    kind.attributes(&Recorded { redact, limit: 100 }, &mut listed);
+    kind.attributes(&Recorded { redact: &masked(), is_on, limit: 100 }, &mut listed);
     listed.0
 }
 
@@ -129,13 +133,12 @@ fn call_has_the_names_of_the_conventions() {
         ("gen_ai.usage.reasoning.output_tokens", "2"),
     ];
     let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert_eq!(listed(SpanKind::Call(&call), None), BTreeMap::from(expected));
+    assert_eq!(listed(SpanKind::Call(&call)), BTreeMap::from(expected));
 }
 
 #[test]
 fn failed_and_stopped_calls_have_an_error() {
-    let error =
-        |outcome| listed(SpanKind::Call(&CallReport { outcome, ..call() }), None).remove("error.type");
+    let error = |outcome| listed(SpanKind::Call(&CallReport { outcome, ..call() })).remove("error.type");
     assert_eq!(error(CallOutcome::Answered), None);
     assert_eq!(
         error(CallOutcome::Failed(Code::StreamTimeout)).as_deref(),
@@ -148,7 +151,7 @@ fn failed_and_stopped_calls_have_an_error() {
 fn call_that_generates_an_image_is_no_chat() {
     let call = CallReport { output_media: &[Modality::Image], ..call() };
     assert_eq!(SpanKind::Call(&call).name(), "generate_content gemini-3.8-flash");
-    assert_eq!(listed(SpanKind::Call(&call), None)["gen_ai.output.type"], "image");
+    assert_eq!(listed(SpanKind::Call(&call))["gen_ai.output.type"], "image");
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn run_names_its_module_and_outcome() {
     let module = module();
     let answered = run(&module, RunOutcome::Answered);
     assert_eq!(SpanKind::Run(&answered).name(), "invoke_workflow code-reviewer");
-    let found = listed(SpanKind::Run(&answered), None);
+    let found = listed(SpanKind::Run(&answered));
     for (key, value) in [
         ("gen_ai.operation.name", "invoke_workflow"),
         ("gen_ai.workflow.name", "code-reviewer"),
@@ -170,7 +173,7 @@ fn run_names_its_module_and_outcome() {
         assert_eq!(found[key], value, "{key}");
     }
     let code = ErrorCode::from(Code::ParseError);
-    let failed = listed(SpanKind::Run(&run(&module, RunOutcome::Failed(&code))), None);
+    let failed = listed(SpanKind::Run(&run(&module, RunOutcome::Failed(&code))));
     assert_eq!((&failed["cog.ok"][..], &failed["error.type"]), ("false", &code.as_str().to_owned()));
 }
 
@@ -179,7 +182,7 @@ fn tokens_of_a_run_are_not_counted_twice() {
     let module = module();
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
     let report = RunReport { usage: Some(&usage), ..run(&module, RunOutcome::Answered) };
-    let found = listed(SpanKind::Run(&report), None);
+    let found = listed(SpanKind::Run(&report));
     assert_eq!((&found["cog.usage.input_tokens"][..], &found["cog.usage.output_tokens"][..]), ("10", "5"));
     assert!(found.keys().all(|key| !key.starts_with("gen_ai.usage.")), "{found:?}");
 }
@@ -188,17 +191,17 @@ fn tokens_of_a_run_are_not_counted_twice() {
 fn confidence_is_an_evaluation() {
     let module = module();
     let exec = Runtime::offline().load("audio-transcriber").unwrap();
-    let evaluate = |module: &Module, confidence, redact: Option<&Redact>| {
+    let evaluate = |module: &Module, confidence, is_on| {
         let meta = Meta::new(confidence, Risk::Low, "It is fine.");
         let report = RunReport { meta: Some(&meta), ..run(module, RunOutcome::Answered) };
-        let found = evaluation(&report, &Recorded { redact, limit: 100 });
+        let found = evaluation(&report, &Recorded { redact: &masked(), is_on, limit: 100 });
         found.map(|found| (found.value, found.label, found.explanation.map(str::to_owned)))
     };
-    assert_eq!(evaluate(&exec, Some(0.9), None), Some((0.9, Some("sufficient"), None)));
-    assert_eq!(evaluate(&exec, Some(0.1), None), Some((0.1, Some("low"), None)));
-    assert_eq!(evaluate(&module, Some(0.1), None), Some((0.1, None, None)), "its tier has no minimum");
-    assert_eq!(evaluate(&module, None, None), None);
-    let explained = evaluate(&module, Some(0.9), Some(&masked())).unwrap().2;
+    assert_eq!(evaluate(&exec, Some(0.9), false), Some((0.9, Some("sufficient"), None)));
+    assert_eq!(evaluate(&exec, Some(0.1), false), Some((0.1, Some("low"), None)));
+    assert_eq!(evaluate(&module, Some(0.1), false), Some((0.1, None, None)), "its tier has no minimum");
+    assert_eq!(evaluate(&module, None, false), None);
+    let explained = evaluate(&module, Some(0.9), true).unwrap().2;
     assert_eq!(explained.as_deref(), Some("It is fine."));
 }
 
@@ -211,7 +214,7 @@ fn content_is_recorded_without_keys_and_up_to_the_limit() {
     ]);
     let calls = [ToolCall::new("call_1", "search", r#"{"query": "sk-canary"}"#)];
     let call = CallReport { input: Some(&messages), output: Some("Done."), tool_calls: &calls, ..call() };
-    let found = listed(SpanKind::Call(&call), Some(&masked()));
+    let found = listed_with(SpanKind::Call(&call), true);
     let json = |key: &str| serde_json::from_str::<serde_json::Value>(&found[key]).unwrap();
     assert_eq!(json("gen_ai.system_instructions")[0]["content"], "Be brief.");
     let input = &json("gen_ai.input.messages")[0];
@@ -220,6 +223,36 @@ fn content_is_recorded_without_keys_and_up_to_the_limit() {
     let output = &json("gen_ai.output.messages")[0];
     assert_eq!((&output["finish_reason"], &output["parts"][0]["content"]), (&"stop".into(), &"Done.".into()));
     assert_eq!(output["parts"][1]["arguments"]["query"], "***");
+}
+
+#[test]
+fn no_attribute_contains_a_key() {
+    let finish = FinishReason::Other("sk-canary-stop".to_owned());
+    let call = CallReport {
+        model: "sk-canary-model",
+        response_model: Some("m-sk-canary"),
+        response_id: Some("id-sk-canary"),
+        finish: Some(&finish),
+        ..call()
+    };
+    let tool = ToolReport {
+        span: None,
+        name: "sk-canary-tool",
+        call_id: "call-sk-canary",
+        outcome: ToolOutcome::Failed("sk-canary-error"),
+        arguments: Some("{\"a\": \"sk-canary\"}"),
+        result: Some("sk-canary"),
+    };
+    let recorded = Recorded { redact: &masked(), is_on: false, limit: 100 };
+    for kind in [SpanKind::Call(&call), SpanKind::Tool(&tool)] {
+        assert!(!recorded.name(&kind.name()).contains("canary"));
+        for is_on in [false, true] {
+            let found = listed_with(kind, is_on);
+            assert!(found.values().all(|value| !value.contains("canary")), "{found:?}");
+        }
+    }
+    assert_eq!(listed(SpanKind::Call(&call))["gen_ai.request.model"], "***-model");
+    assert!(!listed(SpanKind::Tool(&tool)).contains_key("gen_ai.tool.call.arguments"));
 }
 
 #[test]
@@ -233,8 +266,8 @@ fn tool_call_has_its_outcome() {
         result: None,
     };
     assert_eq!(SpanKind::Tool(&tool).name(), "execute_tool search");
-    let found = listed(SpanKind::Tool(&tool), None);
+    let found = listed(SpanKind::Tool(&tool));
     assert_eq!((&found["error.type"][..], &found["gen_ai.tool.name"][..]), ("E4008", "search"));
-    let halted = listed(SpanKind::Tool(&ToolReport { outcome: ToolOutcome::Halted, ..tool }), None);
+    let halted = listed(SpanKind::Tool(&ToolReport { outcome: ToolOutcome::Halted, ..tool }));
     assert_eq!((halted.get("error.type"), &halted["cog.tool.halted"][..]), (None, "true"));
 }
