@@ -50,6 +50,9 @@ const OPENAI_FORMATS: Formats = Formats {
 /// The same formats, for vendors that fetch images by URL.
 const FETCHING: Formats = Formats { by_url: true, ..OPENAI_FORMATS };
 
+/// The image types that the servers of llama.cpp decode: they have no decoder for WebP.
+const LLAMA_FORMATS: Formats = Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS };
+
 /// The defaults for rows of the OpenAI protocol.
 const OPENAI_LIKE: Vendor = Vendor {
     name: "",
@@ -260,7 +263,7 @@ const OLLAMA: Vendor = Vendor {
     version_path: Some("/api/version"),
     commands: Some(Commands { start: "ollama serve", pull: "ollama pull" }),
     dialect: Dialect::LlamaCpp,
-    formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
+    formats: LLAMA_FORMATS,
     models: models::OLLAMA,
     tools: tools::OLLAMA,
     ..LOCAL
@@ -457,11 +460,13 @@ const LLAMACPP: Vendor = Vendor {
     default_model: Some("default"),
     dialect: Dialect::LlamaCpp,
     engine: Some("llamacpp"),
+    formats: LLAMA_FORMATS,
     models: models::LLAMACPP,
     tools: tools::LLAMACPP,
     ..LOCAL
 };
 
+/// It runs llama.cpp, whose grammar enforces the schema.
 const LMSTUDIO: Vendor = Vendor {
     name: "lmstudio",
     title: "LM Studio",
@@ -469,6 +474,11 @@ const LMSTUDIO: Vendor = Vendor {
     base_url_vars: &["LMSTUDIO_BASE_URL"],
     protocol_var: Some("LMSTUDIO_PROTOCOL"),
     key_vars: &["LMSTUDIO_API_KEY"],
+    dialect: Dialect::LlamaCpp,
+    engine: Some("llamacpp"),
+    formats: LLAMA_FORMATS,
+    models: models::LLAMACPP,
+    tools: tools::LLAMACPP,
     ..LOCAL
 };
 
