@@ -202,6 +202,7 @@ pub fn provider_settings(
             .or_else(|| settings.model_for(vendor).map(|model| model.value))
             .or_else(|| detected?.model().map(str::to_owned)),
         base_url: variables.base_url.or_else(|| Some(detected?.base_url.clone())),
+        prices: settings.prices_for(vendor),
         secrets: settings.redactor().secrets(),
         retries: settings.retries.value,
         first_token_timeout: settings.first_token_timeout.value,

@@ -21,7 +21,7 @@ use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
 use cog_provider::{
     BreakerSettings,
-    vendors::{ProviderSettings, VENDORS, Vendor},
+    vendors::{ModelPrices, ProviderSettings, VENDORS, Vendor},
 };
 use cog_run::events::SpanContext;
 use cog_spec::Secret;
@@ -290,6 +290,13 @@ impl Settings {
             let model = file.content.providers.get(vendor.name)?.model.clone()?;
             Some(Setting::from_file(model, &file.path))
         })
+    }
+
+    /// Returns the prices that the operator's file sets for the models of one provider.
+    pub fn prices_for(&self, vendor: &Vendor) -> ModelPrices {
+        let file = self.operator.as_ref().and_then(|file| file.content.providers.get(vendor.name));
+        let prices = file.into_iter().flat_map(|content| &content.prices);
+        prices.map(|(model, price)| (model.clone(), (*price).into())).collect()
     }
 
     /// Returns the value that the operator's file sets for a provider's first variable, unless the environment sets one

@@ -127,6 +127,7 @@ impl HttpProvider {
             info.models = vendor.models;
             info.prices = vendor.prices;
         }
+        info.own_prices.clone_from(&settings.prices);
         info.key.clone_from(&settings.key);
         Self { vendor, base_url, protocol, info, settings, transport, replays: false, marks_cache }
     }

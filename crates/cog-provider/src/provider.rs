@@ -8,7 +8,7 @@ use futures_core::Stream;
 
 use crate::{
     Formats, ModelRequest, ProviderError, WireRequest,
-    vendors::{MediaModel, ModelSettings, PromptCache, ToolSettings, context_window, cost},
+    vendors::{MediaModel, ModelPrices, ModelSettings, PromptCache, ToolSettings, context_window, cost},
 };
 
 /// A reply as it arrives. Dropping it cancels the call.
@@ -61,6 +61,8 @@ pub struct ProviderInfo {
     pub model: Cow<'static, str>,
     /// The schema dialect that the provider supports for answers.
     pub dialect: Dialect,
+    /// The operator's prices, which precede the list.
+    pub own_prices: ModelPrices,
     /// The price list: a provider of `genai-prices`.
     pub prices: Option<&'static str>,
     /// The list of context windows: a provider of `genai-prices`.
@@ -90,6 +92,7 @@ impl ProviderInfo {
             name: Cow::Borrowed(name),
             model: Cow::Borrowed(model),
             dialect: Dialect::Prompt,
+            own_prices: ModelPrices::NONE,
             prices: None,
             context_windows: None,
             engine: None,
@@ -127,7 +130,7 @@ impl ProviderInfo {
 
     /// Returns the cost of a reply of this model at a time. None if no price is known.
     pub fn cost(&self, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
-        cost(self.prices?, model, usage, now)
+        self.own_prices.cost(model, usage, now).or_else(|| cost(self.prices?, model, usage, now))
     }
 
     /// Returns the context window of a model in tokens. None if it is unknown. An empty name means the provider's own

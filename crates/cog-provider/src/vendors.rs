@@ -13,6 +13,7 @@ pub use self::models::{ToolSettings, ToolSupport};
 pub use self::settings::{ImageSettings, ImageSizes};
 use cog_spec::{Dialect, Modality};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
+pub use prices::{ModelPrice, ModelPrices};
 pub(crate) use prices::{context_window, cost};
 pub use settings::ProviderSettings;
 pub use table::VENDORS;

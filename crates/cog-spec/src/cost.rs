@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::string_enum::string_enum;
 
-/// The cost of one or more replies, at list prices.
+/// The cost of one or more replies, at list prices or at those that the operator set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// The amount, without taxes and discounts.
@@ -15,7 +15,7 @@ pub struct Cost {
     pub currency: Currency,
     /// The source of the prices.
     pub source: PriceSource,
-    /// The day on which the source verified prices last, `2026-11-22`.
+    /// The day on which the source verified prices last, `2026-11-22`. Prices of the settings have the day of the reply.
     pub date: PriceDate,
 }
 
@@ -32,6 +32,8 @@ string_enum! {
     PriceSource {
         /// The data of the crate `genai-prices`.
         GenaiPrices = "genai-prices",
+        /// The operator's settings.
+        Settings = "settings",
     }
 }
 
@@ -143,7 +145,7 @@ impl fmt::Display for Amount {
 }
 
 impl Cost {
-    /// Returns the cost of both, with the older date.
+    /// Returns the cost of both, with the older date and the source of the first.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self { amount: self.amount.plus(other.amount), date: self.date.min(other.date), ..*self }

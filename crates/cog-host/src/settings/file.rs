@@ -2,14 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    fmt::Display,
+    fmt::{self, Display},
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use cog_media::{AllowRule, Proxy};
 use cog_module::files::{self, FileError};
-use cog_provider::vendors::Vendor;
+use cog_provider::vendors::{ModelPrice, Vendor};
 use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
@@ -82,6 +82,58 @@ pub(super) struct VendorContent {
     pub(super) base_url: Option<String>,
     pub(super) protocol: Option<String>,
     pub(super) model: Option<String>,
+    #[serde(default)]
+    pub(super) prices: BTreeMap<String, PriceContent>,
+}
+
+/// `[providers.NAME.prices."MODEL"]` of a settings file: US dollars per million tokens.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PriceContent {
+    pub(super) input: Price,
+    pub(super) output: Price,
+    pub(super) cached_input: Option<Price>,
+    pub(super) cache_write: Option<Price>,
+}
+
+impl fmt::Display for PriceContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "input {}, output {}", self.input.0, self.output.0)?;
+        if let Some(price) = self.cached_input {
+            write!(f, ", cached_input {}", price.0)?;
+        }
+        if let Some(price) = self.cache_write {
+            write!(f, ", cache_write {}", price.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<PriceContent> for ModelPrice {
+    fn from(content: PriceContent) -> Self {
+        Self {
+            input: content.input.0,
+            output: content.output.0,
+            cached_input: content.cached_input.map(|price| price.0),
+            cache_write: content.cache_write.map(|price| price.0),
+        }
+    }
+}
+
+/// A price, which is not negative.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "f64")]
+pub(super) struct Price(f64);
+
+impl TryFrom<f64> for Price {
+    type Error = String;
+
+    fn try_from(price: f64) -> Result<Self, String> {
+        match price.is_finite() && price >= 0.0 {
+            true => Ok(Self(price)),
+            false => Err(format!("{price} is not a price: use US dollars per million tokens")),
+        }
+    }
 }
 
 /// The owner of a settings file.
@@ -145,9 +197,15 @@ impl SettingsFile {
             return Some(format!("server.{key}"));
         }
         content.providers.iter().find_map(|(name, vendor)| {
-            let VendorContent { key, base_url, protocol, model: _ } = vendor;
-            let keys = [("key", key), ("base_url", base_url), ("protocol", protocol)];
-            let (key, _) = keys.into_iter().find(|(_, value)| value.is_some())?;
+            let VendorContent { key, base_url, protocol, model: _, prices } = vendor;
+            // A price of 0 would switch the operator's budgets off.
+            let keys = [
+                ("key", key.is_some()),
+                ("base_url", base_url.is_some()),
+                ("protocol", protocol.is_some()),
+                ("prices", !prices.is_empty()),
+            ];
+            let (key, _) = keys.into_iter().find(|(_, is_set)| *is_set)?;
             Some(format!("providers.{name}.{key}"))
         })
     }

@@ -166,7 +166,22 @@ impl Settings {
             })
             .collect();
         rows.extend(self.model_row(vendor));
+        rows.extend(self.price_rows(vendor));
         rows
+    }
+
+    /// Returns the prices that the operator's file sets for the models of a provider.
+    fn price_rows(&self, vendor: &Vendor) -> Vec<Row> {
+        let Some(file) = &self.operator else { return Vec::new() };
+        let content = file.content.providers.get(vendor.name).into_iter();
+        content
+            .flat_map(|content| &content.prices)
+            .map(|(model, price)| Row {
+                name: format!("providers.{}.prices.{model}", vendor.name),
+                value: DisplayValue::Text(price.to_string()),
+                source: Source::File(file.path.clone()),
+            })
+            .collect()
     }
 
     /// Returns the model that a file sets for a provider.

@@ -1,3 +1,5 @@
+use cog_provider::vendors::ModelPrice;
+
 use super::*;
 
 /// Reads settings from variables and an operator's file in a temporary home.
@@ -71,6 +73,29 @@ fn protocol_is_set_by_variable_or_operator_file() {
 }
 
 #[test]
+fn operator_file_sets_prices() {
+    let file = "[providers.custom.prices.\"a.b\"]\ninput = 1\noutput = 2.5\ncached_input = 0.5\n";
+    let found = settings(&[], Some(file)).unwrap();
+    let custom = Vendor::by_name("custom").unwrap();
+    let price = ModelPrice { input: 1.0, output: 2.5, cached_input: Some(0.5), cache_write: None };
+    assert_eq!(found.prices_for(custom), [("a.b".to_owned(), price)].into_iter().collect());
+    assert_eq!(found.prices_for(Vendor::by_name("openai").unwrap()), ModelPrices::NONE);
+    let rows = found.rows();
+    let row = rows.iter().find(|row| row.name == "providers.custom.prices.a.b").unwrap();
+    assert_eq!(row.value.to_string(), "input 1, output 2.5, cached_input 0.5");
+    for (price, expected) in [
+        ("input = -1\noutput = 0", "-1 is not a price: use US dollars per million tokens"),
+        ("input = inf\noutput = 0", "inf is not a price: use US dollars per million tokens"),
+        ("input = 1", "missing field `output`"),
+        ("input = 1\noutput = 1\nreasoning = 2", "unknown key `reasoning`"),
+    ] {
+        let error = settings(&[], Some(&format!("[providers.custom.prices.m]\n{price}\n"))).unwrap_err();
+        let SettingsError::Syntax { message, .. } = &error else { panic!("{error}") };
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
 fn rejects_unknown_protocol() {
     let error = settings(&[("OPENAI_PROTOCOL", "Chat")], None).unwrap_err();
     assert_eq!(error.to_string(), "OPENAI_PROTOCOL: `Chat` is not a protocol: use chat or responses");
@@ -99,6 +124,7 @@ fn project_file_can_set_model_but_not_url_key_or_root() {
         ("[providers.openai]\nbase_url = \"http://evil\"\n", "providers.openai.base_url"),
         ("[providers.openai]\nkey = \"k\"\n", "providers.openai.key"),
         ("[providers.openai]\nprotocol = \"chat\"\n", "providers.openai.protocol"),
+        ("[providers.openai.prices.m]\ninput = 0.0\noutput = 0.0\n", "providers.openai.prices"),
         ("modules = [\"/\"]\n", "modules"),
         ("[media]\nallow = [\"10.0.0.0/8\"]\n", "media"),
     ] {

@@ -1,4 +1,5 @@
-//! What a reply costs, at the list prices of its vendor, and the context windows of models.
+//! What a reply costs, at the prices of the operator or at the list prices of its vendor, and the context windows of
+//! models.
 //!
 //! The crate `genai-prices` calculates. `prices/` contains its data for the vendors of the table, written by
 //! `cargo xtask generate`. A list is decoded when a vendor replies for the first time.
@@ -66,9 +67,74 @@ pub(crate) fn cost(list: &str, model: &str, usage: &Usage, now: SystemTime) -> O
     })
 }
 
+/// The price of a model in US dollars per million tokens, which the operator set: gateways and self-hosted servers have no
+/// list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelPrice {
+    /// The price of the input.
+    pub input: f64,
+    /// The price of the output, reasoning included.
+    pub output: f64,
+    /// The price of the input that the server read from its cache; `None` if it costs as much as other input.
+    pub cached_input: Option<f64>,
+    /// The price of the input that the server wrote to its cache; `None` if it costs as much as other input.
+    pub cache_write: Option<f64>,
+}
+
+/// The operator's prices by model. A name that ends with `*` means every model that begins with the rest of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelPrices(Vec<(String, ModelPrice)>);
+
+impl ModelPrices {
+    /// No prices.
+    pub const NONE: Self = Self(Vec::new());
+
+    /// Returns the cost of a reply at a time; `None` if the model has no price, or if the counts contradict each other.
+    pub(crate) fn cost(&self, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
+        let ModelPrice { input, output, cached_input, cache_write } = self.price(model)?;
+        let read = usage.cached_input_tokens.unwrap_or(0);
+        let written = usage.cache_write_input_tokens.unwrap_or(0);
+        let fresh = usage.input_tokens.checked_sub(read)?.checked_sub(written)?;
+        let sum = number(fresh) * input
+            + number(read) * cached_input.unwrap_or(input)
+            + number(written) * cache_write.unwrap_or(input)
+            + number(usage.output_tokens) * output;
+        Some(Cost {
+            amount: Amount::new(sum / 1e6)?,
+            currency: Currency::Usd,
+            source: PriceSource::Settings,
+            date: day(now)?,
+        })
+    }
+
+    /// Returns the price of a model: under its own name, otherwise under the longest beginning of it.
+    fn price(&self, model: &str) -> Option<ModelPrice> {
+        let matching = self.0.iter().filter(|(name, _)| match name.strip_suffix('*') {
+            Some(start) => model.starts_with(start),
+            None => model == name,
+        });
+        let best = matching.max_by_key(|(name, _)| (!name.ends_with('*'), name.len()));
+        best.map(|(_, price)| *price)
+    }
+}
+
+impl FromIterator<(String, ModelPrice)> for ModelPrices {
+    fn from_iter<T: IntoIterator<Item = (String, ModelPrice)>>(prices: T) -> Self {
+        Self(prices.into_iter().collect())
+    }
+}
+
+/// Returns the day of a time.
+fn day(time: SystemTime) -> Option<PriceDate> {
+    // A clock before 1970 has no form.
+    let time = humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string();
+    PriceDate::new(time.get(..10)?)
+}
+
 /// Returns the price in a class of service. For one without prices the calculator returns the standard price, which is
 /// not the price of the reply.
 fn tier_price(calculator: &Calculator, standard: PriceRequest<'_>, tier: &str) -> Option<f64> {
+    // The data use another key for batches than for the other classes.
     let key = if tier == "batch" { "processing" } else { "service_tier" };
     let standard_price = calculator.calculate(&standard).ok()?.total_price;
     let price = calculator.calculate(&standard.with_price_context(key, tier)).ok()?.total_price;
@@ -141,6 +207,33 @@ mod tests {
         let long = Usage { cache_write_1h_input_tokens: Some(4_000), ..usage(None) };
         let dearer = 4_000.0 * (4.0 - 2.5);
         assert_eq!(micros("anthropic", "claude-sonnet-5-5", &long), Some(sonnet + dearer));
+    }
+
+    #[test]
+    fn operators_prices_apply_to_their_models() {
+        let price = |input| ModelPrice { input, output: 2.0, cached_input: Some(0.25), cache_write: None };
+        let names = [("exact", 1.0), ("gpt-*", 4.0), ("gpt-6-*", 8.0), ("gpt-6-luna*", 16.0), ("*", 32.0)];
+        let prices: ModelPrices =
+            names.into_iter().map(|(name, input)| (name.to_owned(), price(input))).collect();
+        for (model, input) in [
+            ("exact", 1.0),
+            ("exactly", 32.0),
+            ("gpt-5", 4.0),
+            ("gpt-6-sol", 8.0),
+            ("gpt-6-luna", 16.0),
+            ("", 32.0),
+        ] {
+            assert_eq!(prices.price(model), Some(price(input)), "{model}");
+        }
+        let cost = prices.cost("exact", &usage(Some("flex")), now()).unwrap();
+        let micros = 40_000.0 * 1.0 + 50_000.0 * 0.25 + 10_000.0 * 1.0 + 10_000.0 * 2.0;
+        assert_eq!((cost.amount.as_f64() * 1e6).round(), micros);
+        assert_eq!((cost.source, cost.date.as_str()), (PriceSource::Settings, "2026-11-22"));
+        assert_eq!(ModelPrices::NONE.cost("exact", &usage(None), now()), None);
+        let wrong = Usage { input_tokens: 1, cached_input_tokens: Some(2), ..Usage::default() };
+        assert_eq!(prices.cost("exact", &wrong, now()), None);
+        let early = now() - Duration::from_secs(100 * 365 * 24 * 3600);
+        assert_eq!(prices.cost("exact", &usage(None), early).unwrap().date.as_str(), "1970-01-01");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_spec::Secret;
 
-use super::Vendor;
+use super::{ModelPrices, Vendor};
 use crate::protocol_kind::ProtocolKind;
 
 /// The settings for calling a provider. They come from the operator, never from a request, a module or a prompt.
@@ -18,6 +18,8 @@ pub struct ProviderSettings {
     pub protocol: Option<ProtocolKind>,
     /// The model, if it differs from the vendor's default.
     pub model: Option<String>,
+    /// The operator's prices of models, which precede the vendor's list. A gateway has no list.
+    pub prices: ModelPrices,
     /// Further keys of the operator, which a recording masks like its own.
     pub secrets: Vec<Secret>,
     /// The maximum number of retries before the first token (2).
@@ -41,6 +43,7 @@ impl Default for ProviderSettings {
             base_url: None,
             protocol: None,
             model: None,
+            prices: ModelPrices::NONE,
             secrets: Vec::new(),
             retries: 2,
             connect_timeout: Duration::from_secs(10),
