@@ -32,8 +32,10 @@ pub struct Assembler {
     attempt: u32,
     /// The tokens of earlier attempts.
     spent: Option<Usage>,
-    /// The replies that did not report all of their tokens, so that the cost of the run is unknown.
+    /// The replies that did not report all of their tokens.
     uncounted: u32,
+    /// Whether the tokens of one of them are not even estimated, so that the cost of the run is unknown.
+    is_cost_unknown: bool,
     model: Option<String>,
     /// Warnings about the media that the model receives.
     media_warnings: Vec<Warning>,
@@ -90,6 +92,7 @@ impl Assembler {
             attempt: 1,
             spent: None,
             uncounted: 0,
+            is_cost_unknown: false,
             model,
             media_warnings: Vec::new(),
             parts_data: None,
@@ -187,7 +190,7 @@ impl Assembler {
     /// Returns the tokens of the current reply, as they count for the run; none if none are known.
     pub fn reply_usage(&self) -> Option<Usage> {
         let usage = self.reply.usage.clone()?;
-        Some(if self.reply.is_uncounted() { Usage { cost: None, ..usage } } else { usage })
+        Some(if self.reply.has_unknown_tokens() { Usage { cost: None, ..usage } } else { usage })
     }
 
     /// Returns whether the current reply has begun without complete token counts, which come with its end.
@@ -216,9 +219,35 @@ impl Assembler {
         self.counted(&self.reply).0
     }
 
-    /// Counts the current call, of whose reply nothing has arrived. Its tokens are unknown.
-    pub fn lose_reply(&mut self) {
+    /// Counts the current call, whose reply did not arrive, or only in part. `estimate` is an estimate of its tokens: the
+    /// provider may charge for them. It does not replace complete counts.
+    pub fn lose_reply(&mut self, estimate: Usage) {
         self.reply.is_lost = true;
+        if self.reply.is_uncounted() {
+            let known = self.reply.usage.take().unwrap_or_default();
+            self.reply.usage = Some(Usage {
+                input_tokens: known.input_tokens.max(estimate.input_tokens),
+                output_tokens: known.output_tokens.max(estimate.output_tokens),
+                ..known
+            });
+            self.reply.is_estimated = true;
+        }
+    }
+
+    /// Counts a call that was lost before another provider was called.
+    pub fn add_lost_call(&mut self, estimate: &Usage) {
+        self.is_cost_unknown |= estimate.cost.is_none();
+        self.add_usage(&Usage { uncounted_calls: Some(1), ..estimate.clone() });
+    }
+
+    /// Returns whether the current reply has not reached its end.
+    pub fn is_unfinished(&self) -> bool {
+        self.reply.finish.is_none()
+    }
+
+    /// Returns whether the tokens of the current reply are estimated.
+    pub fn is_estimated(&self) -> bool {
+        self.reply.is_estimated
     }
 
     /// Adds tokens that were spent outside the replies: by a tool, or before the run was halted.
@@ -268,6 +297,7 @@ impl Assembler {
         let (spent, uncounted) = self.counted(reply);
         self.spent = spent;
         self.uncounted = uncounted;
+        self.is_cost_unknown |= !self.rules.is_from_parts && reply.has_unknown_tokens();
     }
 
     /// Returns the tokens of all replies up to this one, and the number of replies without tokens.
@@ -280,10 +310,12 @@ impl Assembler {
             (Some(spent), Some(usage)) => Some(spent.plus(usage)),
             (spent, usage) => spent.clone().or_else(|| usage.clone()),
         };
-        // A sum with an unknown summand is no price: the cost is missing instead of too low.
         if let Some(spent) = spent.as_mut().filter(|_| uncounted > 0) {
-            spent.cost = None;
             spent.uncounted_calls = Some(uncounted);
+            // A sum with an unknown summand is no price: the cost is missing instead of too low.
+            if self.is_cost_unknown || reply.has_unknown_tokens() {
+                spent.cost = None;
+            }
         }
         (spent, uncounted)
     }

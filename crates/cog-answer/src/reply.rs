@@ -29,8 +29,10 @@ pub(crate) struct Reply {
     pub(crate) attempt_text: AttemptText,
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
-    /// The call ended before its reply began.
+    /// The call ended before its reply was complete.
     pub(crate) is_lost: bool,
+    /// The usage is an estimate.
+    pub(crate) is_estimated: bool,
 }
 
 /// A reply that was parsed to its end, and what is left to emit.
@@ -55,6 +57,7 @@ impl Reply {
             usage: None,
             finish: None,
             is_lost: false,
+            is_estimated: false,
         }
     }
 
@@ -90,6 +93,11 @@ impl Reply {
     pub(crate) fn is_uncounted(&self) -> bool {
         let has_begun = self.is_lost || self.bytes > 0 || self.usage.is_some() || self.finish.is_some();
         has_begun && (self.usage.is_none() || self.finish.is_none())
+    }
+
+    /// Returns whether the tokens of the reply are neither counted nor estimated.
+    pub(crate) fn has_unknown_tokens(&self) -> bool {
+        self.is_uncounted() && !self.is_estimated
     }
 
     /// Returns whether the reply is already known to be invalid. Text that is not an answer may still be followed by

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use self::call::Account;
 pub use self::call::BudgetUsage;
-pub(crate) use self::call::OpenCall;
+pub(crate) use self::call::{OpenCall, estimate, output_bytes};
 use crate::clock;
 
 /// The `Retry-After` while calls in progress may spend the rest of a budget.

@@ -19,7 +19,7 @@ use tokio::{
 
 use self::reply::{Arrived, Reply};
 use crate::{
-    budget::OpenCall,
+    budget::{self, OpenCall},
     clock,
     composition::Execution,
     events,
@@ -51,6 +51,8 @@ pub(crate) struct Driver {
     reasoning: Vec<Value>,
     /// The current call in the budgets of the run.
     counted: Option<OpenCall>,
+    /// The bytes of its reply so far.
+    output_bytes: u64,
     /// The current call, if there are listeners.
     call: Option<Box<events::OpenCall>>,
     /// What the run holds while its own prompt runs after the parts.
@@ -107,6 +109,7 @@ impl Driver {
             generated: Vec::new(),
             reasoning: Vec::new(),
             counted: None,
+            output_bytes: 0,
             call: None,
             permit: None,
             out,
@@ -217,6 +220,7 @@ impl Driver {
         }
         self.record_request();
         self.open_call();
+        self.output_bytes = 0;
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
             biased;
@@ -248,7 +252,14 @@ impl Driver {
         if is_lost && self.run.others.is_empty() {
             return self.lose_reply(assembler, self.error_of(error)); // the model may have worked
         }
-        if let Some(spent) = self.refund() {
+        let refused = match is_lost && preflight::calls_model(self.run.provider.as_ref()) {
+            true => {
+                assembler.add_lost_call(&self.estimate());
+                self.counted.take().and_then(OpenCall::lose)
+            }
+            false => self.refund(),
+        };
+        if let Some(spent) = refused {
             return self.refuse(assembler, spent);
         }
         self.run.cache = None; // the key has another request than the one that will be answered
@@ -381,6 +392,10 @@ impl Driver {
     }
 
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
+        // The provider charges also for a reply that ended early, or that was stopped at its first violation.
+        if assembler.is_unfinished() && preflight::calls_model(self.run.provider.as_ref()) {
+            assembler.lose_reply(self.estimate());
+        }
         // Before the tool calls, whose limits compare the tokens and the cost so far.
         self.set_cost(&mut assembler);
         self.spend(&assembler);
@@ -439,9 +454,17 @@ impl Driver {
     /// Ends a run whose reply did not arrive, or only in part.
     fn lose_reply(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
         if preflight::calls_model(self.run.provider.as_ref()) {
-            assembler.lose_reply();
+            assembler.lose_reply(self.estimate());
         }
         self.fail(assembler, error)
+    }
+
+    /// Returns an estimate of the tokens of the current call so far, and of their cost.
+    fn estimate(&self) -> Usage {
+        let provider = self.run.provider.as_ref();
+        let model = request::model_of(&self.run.request, provider);
+        let input_tokens = preflight::estimate(&self.run.request, model);
+        budget::estimate(provider.info(), model, input_tokens, self.output_bytes)
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use cog_provider::Provider;
+use cog_provider::{Provider, ProviderInfo};
 use cog_spec::{Amount, ErrorBody, ModelEvent, Usage};
 
 use super::{Budget, Estimate};
@@ -106,12 +106,7 @@ impl OpenCall {
 
     /// Observes an event of the reply.
     pub(crate) fn observe(&mut self, event: &ModelEvent) {
-        let bytes = match event {
-            ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
-            ModelEvent::ToolCall(part) => part.arguments.len(),
-            _ => 0,
-        };
-        self.output_bytes = self.output_bytes.saturating_add(bytes as u64);
+        self.output_bytes = self.output_bytes.saturating_add(output_bytes(event));
     }
 
     /// Ends the call with its usage, or with an estimate if that is unknown.
@@ -129,17 +124,38 @@ impl OpenCall {
         self.counter.refused.get().cloned()
     }
 
+    /// Ends a call whose reply was lost before another provider is called: the model may have worked, so it counts with an
+    /// estimate. Returns the error as [`OpenCall::reject`] does.
+    pub(crate) fn lose(self) -> Option<ErrorBody> {
+        self.counter.refused.get().cloned()
+    }
+
     fn add(&self, usage: &Usage, is_estimated: bool) {
         let CallCounter { budgets, module, .. } = &self.counter;
         budgets.iter().for_each(|budget| budget.add(module, usage, is_estimated));
     }
 
     fn estimate(&self) -> Usage {
-        let output_tokens = self.output_bytes.div_ceil(TOKEN_BYTES);
-        let usage = Usage { input_tokens: self.input_tokens, output_tokens, ..Usage::default() };
-        let cost = self.provider.info().cost(&self.model, &usage, clock::now());
-        Usage { cost, ..usage }
+        estimate(self.provider.info(), &self.model, self.input_tokens, self.output_bytes)
     }
+}
+
+/// Returns the usage of a call whose tokens are not counted, from an estimate of its input and the bytes of its reply.
+pub(crate) fn estimate(info: &ProviderInfo, model: &str, input_tokens: u64, output_bytes: u64) -> Usage {
+    let output_tokens = output_bytes.div_ceil(TOKEN_BYTES);
+    let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+    let cost = info.cost(model, &usage, clock::now());
+    Usage { cost, ..usage }
+}
+
+/// Returns the bytes of an event that the model wrote.
+pub(crate) fn output_bytes(event: &ModelEvent) -> u64 {
+    let bytes = match event {
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
+        ModelEvent::ToolCall(part) => part.arguments.len(),
+        _ => 0,
+    };
+    bytes as u64
 }
 
 impl Drop for OpenCall {

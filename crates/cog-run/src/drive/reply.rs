@@ -127,6 +127,7 @@ impl Driver {
         if let Some(call) = &mut self.call {
             call.observe(event);
         }
+        self.output_bytes = self.output_bytes.saturating_add(budget::output_bytes(event));
         if let Some(call) = &mut self.counted {
             call.observe(event);
         }
@@ -245,7 +246,8 @@ impl Driver {
     /// Adds the tokens and the cost of the current call, and reports its end.
     pub(super) fn spend(&mut self, assembler: &Assembler) {
         if let Some(mut call) = self.call.take() {
-            call.set_usage(assembler.reply_usage());
+            // A span has only what the provider counted.
+            call.set_usage(assembler.reply_usage().filter(|_| !assembler.is_estimated()));
         }
         if let Some(call) = self.counted.take() {
             call.end(assembler.reply_usage().filter(|_| !assembler.is_uncounted()));

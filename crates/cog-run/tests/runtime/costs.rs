@@ -1,12 +1,15 @@
 //! The cost of a run.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use cog_media::{Delivery, Media, StoredUrl, UrlStore};
 use cog_module::Module;
 use cog_provider::{
     Deadline, HttpProvider, Provider, ProviderError,
-    vendors::{ProviderSettings, Vendor},
+    vendors::{ModelPrice, ProviderSettings, Vendor},
 };
 use cog_run::{Budget, BudgetLimits, Providers, RunOptions, Runtime};
 use cog_spec::{Amount, Chunk, Code, Cost, ErrorBody, FinishReason, ModelEvent, ModelMedia, Usage};
@@ -147,6 +150,71 @@ async fn call_that_times_out_counts_with_an_estimate() {
     }
 }
 
+fn interrupted() -> ProviderError {
+    ProviderError::Interrupted {
+        vendor: "One",
+        by: cog_provider::Interruption::Network,
+        message: "reset".to_owned(),
+    }
+}
+
+/// Returns the usage of a run that fails.
+async fn usage_of_failure(provider: Scripted, options: RunOptions) -> Option<Usage> {
+    let directory = directory("Answer.", &[]);
+    let (_, runtime, module) = runtime_with(provider, &directory);
+    let envelope = runtime.run(&module, sample_input(), options).await;
+    assert!(!envelope.is_ok());
+    envelope.meta.runtime.usage
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_reply_has_estimated_tokens_and_their_cost() {
+    let short = RunOptions::new().timeout(Duration::from_secs(1));
+    let half = format!("{{\"ok\": true, \"meta\": {{\"explain\": \"{}", "x".repeat(401));
+    let cut = usage_of_failure(priced([vec![ModelEvent::Text(half.clone())]]), RunOptions::new()).await;
+    let late = Scripted::hanging(&half).priced("openai", "gpt-6-luna");
+    let late = usage_of_failure(late, short).await;
+    let early = Scripted::failing(interrupted()).priced("openai", "gpt-6-luna");
+    let early = usage_of_failure(early, RunOptions::new()).await;
+    for (usage, output) in [(cut, half.len().div_ceil(4)), (late, half.len().div_ceil(4)), (early, 0)] {
+        let usage = usage.unwrap();
+        assert!(usage.input_tokens > 10, "{usage:?}");
+        assert_eq!((usage.output_tokens, usage.uncounted_calls), (output as u64, Some(1)));
+        let expected = usage.input_tokens as f64 * 0.1e-6 + output as f64 * 0.5e-6;
+        assert!((usage.cost.unwrap().amount.as_f64() - expected).abs() < 1e-11, "{usage:?}");
+    }
+    let free = usage_of_failure(Scripted::failing(interrupted()), RunOptions::new()).await.unwrap();
+    assert_eq!((free.cost, free.uncounted_calls), (None, Some(1)), "no price is known");
+    let down = ProviderError::Unavailable {
+        vendor: "One",
+        by: cog_provider::Interruption::Network,
+        message: "refused".to_owned(),
+        retry_after: None,
+    };
+    let refused = Scripted::failing(down).priced("openai", "gpt-6-luna");
+    assert_eq!(usage_of_failure(refused, RunOptions::new()).await, None, "nothing was sent");
+}
+
+#[tokio::test]
+async fn call_that_is_lost_before_a_fallback_is_paid_for_as_well() {
+    let directory = directory("Answer.", &[]);
+    let order: Vec<Arc<dyn Provider>> = vec![
+        Arc::new(Scripted::failing(interrupted()).priced("openai", "gpt-6-luna").named("one")),
+        Arc::new(priced([reply(ANSWER, tokens(1_000, 0))]).named("two")),
+    ];
+    let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
+    let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let budget = Budget::new("test", BudgetLimits { max_calls: Some(9), ..BudgetLimits::default() });
+    let options = RunOptions::new().budget(budget.clone());
+    let envelope = runtime.run(&module, sample_input(), options).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let usage = envelope.meta.runtime.usage.unwrap();
+    assert!(usage.input_tokens > 1_010, "{usage:?}");
+    assert_eq!((usage.uncounted_calls, budget.spent().tokens), (Some(1), usage.input_tokens));
+    assert!(usage.cost.unwrap().amount > Amount::new(0.0001).unwrap());
+}
+
 /// Spends a budget on another run while it stores a file: after the check of an answer, before the next attempt.
 struct Spender {
     runtime: Runtime,
@@ -180,6 +248,20 @@ async fn attempt_that_another_run_leaves_no_budget_for_reports_the_failure_befor
     assert_eq!(details["failed"]["code"], "E3001", "{details}");
     assert_eq!((provider.requests().len(), budget.spent().calls), (1, 2));
     assert_eq!(envelope.meta.runtime.attempts, None);
+}
+
+#[test]
+fn gateway_has_the_prices_that_the_operator_sets() {
+    let price = ModelPrice { input: 3.0, output: 9.0, cached_input: None, cache_write: None };
+    let settings = ProviderSettings {
+        base_url: Some("https://gateway.example/v1".to_owned()),
+        prices: [("gpt-*".to_owned(), price)].into_iter().collect(),
+        ..ProviderSettings::default()
+    };
+    let provider = HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap();
+    let usage = tokens(1_000_000, 100_000).unwrap();
+    let cost = |model| provider.info().cost(model, &usage, UNIX_EPOCH).map(|cost| cost.amount.as_f64());
+    assert_eq!((cost("gpt-6-luna"), cost("claude")), (Some(3.9), None));
 }
 
 #[test]

@@ -60,10 +60,34 @@ fn calls_without_tokens_are_counted() {
     assert!(assembler.is_uncounted());
     assembler.end_round(&mut Vec::new());
     assembler.add_usage(&Usage { uncounted_calls: Some(2), ..usage(1) });
-    assembler.lose_reply();
+    assembler.lose_reply(usage(5));
     assert!(assembler.is_uncounted());
-    let expected = Usage { uncounted_calls: Some(4), ..usage(1) };
+    let expected = Usage { uncounted_calls: Some(4), output_tokens: 10, ..usage(6) };
     assert_eq!(assembler.usage_with_reply(), Some(expected));
+}
+
+#[test]
+fn lost_reply_has_the_cost_of_its_estimate() {
+    let mut rules = plain();
+    rules.runtime.model = Some("gpt".to_owned());
+    let (mut assembler, _) = Assembler::new(rules.clone());
+    assembler.lose_reply(usage(5));
+    assembler.set_cost(|_, _| cost());
+    let expected = Usage { uncounted_calls: Some(1), cost: cost(), ..usage(5) };
+    assert_eq!(assembler.usage_with_reply(), Some(expected));
+
+    let (mut assembler, _) = Assembler::new(rules.clone());
+    send(&mut assembler, ModelEvent::Usage(usage(10)));
+    send(&mut assembler, STOP);
+    assembler.lose_reply(usage(500));
+    assert_eq!(assembler.usage_with_reply(), Some(usage(10)), "complete counts are better");
+
+    let (mut assembler, _) = Assembler::new(rules.clone());
+    send(&mut assembler, ModelEvent::Text("{".to_owned()));
+    assembler.end_round(&mut Vec::new());
+    assembler.add_lost_call(&Usage { cost: cost(), ..usage(3) });
+    let expected = Usage { uncounted_calls: Some(2), ..usage(3) };
+    assert_eq!(assembler.usage_with_reply(), Some(expected), "the tokens of the first reply are unknown");
 }
 
 #[test]
