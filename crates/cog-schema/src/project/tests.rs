@@ -212,6 +212,30 @@ fn references_point_to_definitions() {
 }
 
 #[test]
+fn schema_that_is_sent_as_written_has_the_form_that_servers_accept() {
+    let document = json!({
+        "pair": { "type": "array", "items": [{ "$ref": "#/$defs/name" }, { "items": [{}] }], "additionalItems": false },
+        "open": { "items": [{ "type": "string" }], "enum": [{ "items": [1], "propertyNames": 2 }] },
+        "map": { "type": "object", "propertyNames": { "pattern": "^a" }, "properties": { "items": { "items": {} } } },
+    });
+    let mut document = json!({ "data": { "properties": document } });
+    document["$defs"] = json!({ "name": { "type": "string" } });
+    let projection = contract(document, Format::V22).project(Dialect::JsonSchema);
+    let fields = &data_of(&projection)["properties"];
+    let pair = json!({
+        "type": "array", "items": false,
+        "prefixItems": [{ "$ref": "#/$defs/name" }, { "prefixItems": [{}], "items": {} }],
+    });
+    assert_eq!(fields["pair"], pair);
+    let open = json!({
+        "prefixItems": [{ "type": "string" }], "items": {}, "enum": [{ "items": [1], "propertyNames": 2 }],
+    });
+    assert_eq!(fields["open"], open);
+    assert_eq!(fields["map"], json!({ "type": "object", "properties": { "items": { "items": {} } } }));
+    assert!(lost(&projection).contains(&"/data/properties/map propertyNames enforced_locally".to_owned()));
+}
+
+#[test]
 fn unsupported_contract_uses_the_next_weaker_dialect() {
     let recursive = json!({ "tree": { "type": "object", "properties": { "next": { "$ref": "#/data/properties/tree" } } } });
     let recursive = with(recursive);

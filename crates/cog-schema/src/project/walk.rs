@@ -200,10 +200,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Copies a schema with references to the projected definitions.
+    /// Copies a schema with references to the projected definitions, in a form that the servers accept.
     fn verbatim(&mut self, schema: &Value, at: &str) -> Value {
         let mut copy = schema.clone();
         let mut open = vec![String::new()];
+        let mut visited = Vec::new();
         while let Some(pointer) = open.pop() {
             let Some(schema) = copy.pointer_mut(&pointer) else { continue };
             if let Some(local) = referred(schema) {
@@ -215,8 +216,30 @@ impl<'a> Walk<'a> {
                 *pattern = sent.unwrap_or_else(|| pattern.take());
             }
             open.extend(children(schema).into_iter().map(|child| format!("{pointer}{}", child.pointer)));
+            visited.push(pointer);
+        }
+        // The innermost first: a member that is renamed changes the pointers of what it contains.
+        for pointer in visited.iter().rev() {
+            if let Some(Value::Object(members)) = copy.pointer_mut(pointer) {
+                self.accept(members, &format!("{at}{pointer}"));
+            }
         }
         copy
+    }
+
+    /// Changes what servers refuse in a schema that is sent as written. OpenAI refuses `propertyNames`, and it and vLLM
+    /// refuse a list in `items`, which current drafts call `prefixItems`.
+    fn accept(&mut self, members: &mut Map<String, Value>, at: &str) {
+        if members.remove("propertyNames").is_some() {
+            self.lose(at, "propertyNames", LossKind::EnforcedLocally, "servers refuse it");
+        }
+        let Some(positions) = members.get_mut("items").filter(|items| items.is_array()).map(Value::take)
+        else {
+            return;
+        };
+        let others = members.remove("additionalItems").unwrap_or_else(|| json!({}));
+        members.insert("prefixItems".to_owned(), positions);
+        members.insert("items".to_owned(), others);
     }
 
     /// Projects a schema without combinations.

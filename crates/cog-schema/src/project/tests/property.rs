@@ -74,7 +74,7 @@ fn sent_validator(projection: &Projection) -> jsonschema::Validator {
     let field = &data_of(projection)["properties"]["v"];
     let schema = json!({ "allOf": [field], "$defs": root.get("$defs").cloned().unwrap_or(json!({})) });
     let draft = match projection.dialect {
-        Dialect::Gemini => Draft::Draft202012,
+        Dialect::Gemini | Dialect::JsonSchema => Draft::Draft202012,
         _ => Draft::Draft7,
     };
     jsonschema::options().with_draft(draft).should_validate_formats(true).build(&schema).unwrap()
