@@ -54,6 +54,7 @@ pub fn choose(
     requested: Option<&str>,
     setting: impl Fn(&str) -> Option<String>,
 ) -> Result<(Choice, Vec<Choice>), ProviderSelectError> {
+    // An empty list, such as an unset variable of a container, means none.
     let mut names = requested.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
     let Some(first) = names.next() else { return Ok((first_configured(setting), Vec::new())) };
     let first = by_name(first)?;

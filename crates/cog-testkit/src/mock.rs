@@ -150,7 +150,7 @@ impl Mock {
         self
     }
 
-    /// Sets how the input tokens of a request are counted, in place of those of its reply.
+    /// Sets how the input tokens of a request are counted, instead of taking the counts of its reply.
     #[must_use]
     pub fn counting(self, count: fn(&Value) -> u64) -> Self {
         self.shared.count.get_or_init(|| count);

@@ -224,7 +224,7 @@ impl Reply {
         if self.has_text() { in_chunks(&self.text, self.chunk_size) } else { Vec::new() }
     }
 
-    /// Returns whether the reply has a text, which may be empty. Replies that only call tools have none.
+    /// Returns whether the reply has text, which may be empty. Replies that only call tools have none.
     pub(crate) fn has_text(&self) -> bool {
         !self.text.is_empty() || self.tool_calls.is_empty()
     }

@@ -245,6 +245,7 @@ impl HttpProvider {
     ) -> Result<ModelStream, ProviderError> {
         let context = self.context(request)?;
         let mut setup = self.setup(self.wire(request)?, context.model.to_owned(), request.timeout);
+        // The reply is stored, so that another attempt would read the same.
         setup.settings.retries = 0;
         setup.transport = Arc::new(StoredReply(reply));
         let events = Call::new(setup, Instant::now()).start(context.reply_format(), None).await?;
@@ -254,6 +255,7 @@ impl HttpProvider {
 
 fn with_tier(event: ModelEvent) -> ModelEvent {
     match event {
+        // The vendors report the class of the live interface, or none.
         ModelEvent::Usage(mut usage) => {
             usage.service_tier = Some(TIER.to_owned());
             ModelEvent::Usage(usage)

@@ -63,11 +63,14 @@ impl Client {
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
+            // The target of a redirect would receive the key.
             .redirect(redirect::Policy::none())
+            // The library repeats requests unseen; ours are counted in budgets, and reported.
             .retry(reqwest::retry::never());
         if self.is_plain {
             builder = builder.tls_certs_only([]);
         }
+        // A proxy would look for the address on its own machine.
         if self.is_local {
             builder = builder.no_proxy();
         }
@@ -100,8 +103,7 @@ impl Client {
             .method(request.method)
             .uri(url.query().map_or(url.path().to_owned(), |query| format!("{}?{query}", url.path())))
             .header(header::HOST, url.port().map_or(host.to_owned(), |port| format!("{host}:{port}")))
-            .header(header::USER_AGENT, USER_AGENT)
-            .header(header::ACCEPT, "*/*");
+            .header(header::USER_AGENT, USER_AGENT);
         for (name, value) in &request.headers {
             builder = builder.header(*name, value);
         }
@@ -116,6 +118,7 @@ impl Client {
         let Some((auth, key)) = &self.auth else { return Ok(None) };
         let (name, value) = auth.header(key.expose());
         let mut value = HeaderValue::try_from(value).map_err(|_| TransportError::BadKey)?;
+        // The libraries then neither print the value nor store it in the compression table of HTTP/2.
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }

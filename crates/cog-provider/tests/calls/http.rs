@@ -37,6 +37,8 @@ async fn every_protocol_returns_the_answer() {
             _ => None,
         });
         assert_eq!(usage, Some((20, 9)), "{}", wire.name());
+        let headers = mock.requests().remove(0).headers;
+        assert!(headers.iter().filter(|(name, _)| name == "accept").count() <= 1, "{headers:?}");
     }
 }
 

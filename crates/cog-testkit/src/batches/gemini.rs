@@ -81,7 +81,7 @@ fn file(batches: &Batches, number: u64) -> PathBuf {
     batches.directory.join(format!("file-{number}.jsonl"))
 }
 
-/// Returns the entries of a file, in the form of those of a request.
+/// Returns the entries of a file, in the form in which a request contains them.
 fn entries(batches: &Batches, name: &str) -> Option<Vec<Value>> {
     let text = fs::read_to_string(file(batches, number(name.strip_prefix("files/")?)?)).ok()?;
     text.lines().map(entry).collect()
