@@ -149,6 +149,7 @@ fn write_events(preamble: &str, session: &str, batch: &Batch) -> Bytes {
 /// Returns the capabilities of this runtime (SPEC 8.1), for the command line and for HTTP.
 pub fn capabilities() -> Capabilities {
     let mut capabilities = Capabilities::new("cog", env!("CARGO_PKG_VERSION"));
+    capabilities.specification = Some(cog_spec::SPECIFICATION.to_owned());
     capabilities.streaming = !TRANSPORTS.is_empty();
     capabilities.input = Modality::ALL.to_vec();
     capabilities.output = vec![Modality::Text, Modality::Image, Modality::Audio];

@@ -82,6 +82,9 @@ impl Modality {
     }
 }
 
+/// The version of the specification that these types define.
+pub const SPECIFICATION: &str = "2.5";
+
 /// The capabilities document of a runtime (SPEC 8.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -90,6 +93,8 @@ pub struct Capabilities {
     pub runtime: String,
     /// The version of the runtime.
     pub version: String,
+    /// The version of the specification that the runtime implements. The specification itself does not ask for it.
+    pub specification: Option<String>,
     /// Whether it supports streaming.
     pub streaming: bool,
     /// The input modalities.
@@ -108,6 +113,7 @@ impl Capabilities {
         Self {
             runtime: runtime.into(),
             version: version.into(),
+            specification: None,
             streaming: false,
             input: vec![Modality::Text],
             output: vec![Modality::Text],
@@ -127,7 +133,8 @@ impl Serialize for Capabilities {
             supported_transports: &self.transports,
         };
         let Self { runtime, version, .. } = self;
-        CapabilitiesDocument { runtime, version, capabilities }.serialize(serializer)
+        let specification = self.specification.as_deref();
+        CapabilitiesDocument { runtime, version, specification, capabilities }.serialize(serializer)
     }
 }
 
@@ -141,6 +148,10 @@ pub(crate) struct CapabilitiesDocument<'a> {
     /// The version of the runtime.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     version: &'a str,
+    /// The version of the specification that the runtime implements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    specification: Option<&'a str>,
     /// The capabilities.
     capabilities: CapabilitiesForm<'a>,
 }

@@ -31,7 +31,7 @@ mod string_enum;
 mod tier;
 mod warning;
 
-pub use capability::{Capabilities, Dialect, Modality, Transport};
+pub use capability::{Capabilities, Dialect, Modality, SPECIFICATION, Transport};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use composition::{
