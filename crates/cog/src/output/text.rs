@@ -24,7 +24,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 fn printable_char(c: char) -> char {
     match c {
-        '\t' => ' ',
+        '\t' | '\u{2028}' | '\u{2029}' => ' ',
         c if is_unsafe(c) => '\u{fffd}',
         c => c,
     }
@@ -53,9 +53,9 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
     start.trim_end().to_owned() + "…"
 }
 
-/// Whether a character is a control character, or changes the direction of the text after it.
+/// Whether a character is a control character, separates lines, or changes the direction of the text after it.
 pub(super) fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Replaces all unsafe characters except line breaks, tabs and colours (`ESC[…m`). A model, provider or file can then
@@ -208,6 +208,8 @@ mod tests {
     fn replaces_escape_sequences() {
         assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
         assert_eq!(printable_lines("a\u{1b}[8mb\nc"), "a\u{fffd}[8mb\nc");
+        assert_eq!(wrap("a\u{2028}b\u{2029}c", 20), ["a b c"]);
+        assert_eq!(for_terminal("a\u{2028}b"), "a\u{fffd}b");
         assert_eq!(for_terminal("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
         assert_eq!(
             for_terminal("a\u{1b}]0;title\u{7}b\u{9b}c\r"),
