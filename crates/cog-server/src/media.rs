@@ -93,7 +93,8 @@ pub(crate) fn now() -> SystemTime {
 
 /// Formats a time as SPEC 4.3 does: `2026-02-04T12:00:00Z` (RFC 3339).
 fn rfc3339(at: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(at).to_string()
+    // A clock before 1970 has no such text.
+    humantime::format_rfc3339_seconds(at.max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
 /// The number of bytes of an upload that stay in memory; the rest is on disk.

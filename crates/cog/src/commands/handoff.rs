@@ -114,7 +114,8 @@ fn history(file: &Path) -> Result<Conversation, CliError> {
 
 #[expect(clippy::disallowed_methods, reason = "the command line is the edge")]
 fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    // A clock before 1970 has no such text.
+    humantime::format_rfc3339_seconds(SystemTime::now().max(SystemTime::UNIX_EPOCH)).to_string()
 }
 
 /// Checks a packet. The exit code is 0 if it is valid, otherwise 1.
