@@ -110,9 +110,25 @@ impl ColumnsError {
     }
 }
 
+/// The maximum number of names in a message.
+const MAX_NAMES: usize = 20;
+/// The maximum characters of a name in a message.
+const MAX_NAME: usize = 80;
+
+/// Lists names. A header is data: it may have thousands of columns, or one whose name is the rest of the file.
 fn quoted(names: &[String]) -> String {
-    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+    let mut list: Vec<_> = names
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| match name.char_indices().nth(MAX_NAME) {
+            Some((end, _)) => format!("`{}…`", name.get(..end).unwrap_or_default()),
+            None => format!("`{name}`"),
+        })
+        .collect();
+    if names.len() > MAX_NAMES {
+        list.push(format!("{} more", names.len() - MAX_NAMES));
+    }
+    list.join(", ")
 }
 
 /// The input field of each column.
@@ -252,5 +268,20 @@ pub(super) fn media_source(cell: &str) -> serde_json::Value {
             let path = std::path::absolute(cell).ok().and_then(|path| path.to_str().map(str::to_owned));
             serde_json::json!({ "type": "file", "path": path.as_deref().unwrap_or(cell) })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_of_any_size_fits_in_a_message() {
+        let columns = vec!["é".repeat(1_000_000), "a".to_owned()];
+        let message = ColumnsError::Unknown { columns, fields: Vec::new() }.to_string();
+        assert_eq!(message, format!("the module has no input field for `{}…`, `a`", "é".repeat(MAX_NAME)));
+        let columns: Vec<_> = (0..1000).map(|number| number.to_string()).collect();
+        let message = ColumnsError::Missing { column: "x".to_owned(), columns }.to_string();
+        assert!(message.ends_with("`18`, `19`, 980 more"), "{message}");
     }
 }
