@@ -1,13 +1,20 @@
 //! What the program sets at the operating system and in its C library, and the signals that it handles.
 
-use cog_spec::{Code, ErrorBody};
+#[cfg(target_os = "linux")]
+use std::path::Path;
 
-/// The signals that end the program, from now on.
+use cog_spec::{Code, ErrorBody};
+#[cfg(target_os = "linux")]
+use cog_store::private;
+
+/// The signals that end the program, from now on: Ctrl-C, SIGTERM, and SIGHUP, which a terminal sends when it is closed.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -17,17 +24,53 @@ impl Signals {
     /// # Errors
     /// E4000 where the system refuses.
     pub(crate) fn new() -> Result<Self, ErrorBody> {
+        let mut signals = Self::without_hangup()?;
+        if !ignores_hangup() {
+            signals.hangup = Some(listen(tokio::signal::unix::SignalKind::hangup())?);
+        }
+        Ok(signals)
+    }
+
+    /// Starts listening for a program to which SIGHUP means something else.
+    ///
+    /// # Errors
+    /// E4000 where the system refuses.
+    pub(crate) fn without_hangup() -> Result<Self, ErrorBody> {
         use tokio::signal::unix::SignalKind;
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        let interrupt = listen(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: listen(SignalKind::terminate())?, hangup: None })
     }
 
     /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hangup => {}
         }
     }
+}
+
+/// Whether SIGHUP is ignored, as under `nohup`: a batch must outlive its terminal then. Listening would end that.
+#[cfg(target_os = "linux")]
+fn ignores_hangup() -> bool {
+    let status = private::read(Path::new("/proc/self/status"), 1 << 16).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The lowest bit is signal 1, SIGHUP. Without the file nothing is known, and the signal keeps its default.
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 == 1)
+}
+
+/// Other systems tell this only to unsafe code. There, SIGHUP ends the program at once.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn ignores_hangup() -> bool {
+    true
 }
 
 #[cfg(not(unix))]
@@ -38,6 +81,14 @@ impl Signals {
     /// None.
     pub(crate) fn new() -> Result<Self, ErrorBody> {
         Ok(Self {})
+    }
+
+    /// Starts listening: this system has no SIGHUP.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn without_hangup() -> Result<Self, ErrorBody> {
+        Self::new()
     }
 
     /// Waits for the next signal.

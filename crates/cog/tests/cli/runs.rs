@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use cog_testkit::{Mock, Reply, Wire};
 
-use crate::support::{Place, json, snapshot, stderr, stdout, with_stdin};
+use crate::support::{Place, hears_hangup, json, snapshot, stderr, stdout, with_stdin};
 
 pub(crate) const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
     "data": {"verdict": "approve", "issues": [], "rationale": "Nothing stands out."}, "error": null}"#;
@@ -440,7 +440,8 @@ fn error_in_json_log() {
 #[cfg(unix)]
 #[test]
 fn signal_cancels_the_call_and_prints_envelope() {
-    for signal in ["-INT", "-TERM"] {
+    // A terminal sends HUP when it is closed.
+    for signal in ["-INT", "-TERM"].into_iter().chain(hears_hangup().then_some("-HUP")) {
         let place = Place::new();
         let mock = Mock::start([Reply::text(REPLY).delay(Duration::from_secs(600))]);
         let mut command = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]);
@@ -456,6 +457,30 @@ fn signal_cancels_the_call_and_prints_envelope() {
         let error = &json(&output)["error"];
         assert_eq!((&error["code"], &error["details"]["reason"]), (&"E2010".into(), &"cancelled".into()));
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn run_under_nohup_outlives_its_terminal() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY).delay(Duration::from_millis(300))]);
+    let mut command = std::process::Command::new("nohup");
+    command
+        .args([env!("CARGO_BIN_EXE_cog"), "run", "code-reviewer", "--args", "x"])
+        .current_dir(place.path());
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", place.path()).env("OPENAI_API_KEY", "none");
+    command.env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    let piped = std::process::Stdio::piped;
+    let child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+    while mock.requests().is_empty() {
+        std::thread::yield_now();
+    }
+    // `nohup` replaces itself with the program.
+    let sent = std::process::Command::new("kill").args(["-HUP", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(json(&output)["data"]["verdict"], "approve");
 }
 
 #[test]

@@ -78,6 +78,13 @@ pub(crate) fn with_stdin(mut command: Command, text: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// Whether SIGHUP reaches the commands of the tests: under `nohup` it is ignored. Only Linux tells.
+pub(crate) fn hears_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 1 == 0)
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
