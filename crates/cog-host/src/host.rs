@@ -11,6 +11,7 @@ use cog_media::{Access, Uploads};
 use cog_module::Finder;
 use cog_run::{ContextLimits, ContextStore, Runtime, RuntimeBuilder, events::RunEvents, tools::Tool};
 use cog_spec::{Code, ErrorBody};
+use cog_store::private;
 use thiserror::Error;
 
 use crate::{
@@ -154,8 +155,9 @@ pub struct Hosted {
     pub runtime: Runtime,
     /// Which provider is called and why, or that none is.
     pub note: String,
-    /// A sentence for each tool of a server that is not available.
-    pub skipped_tools: Vec<String>,
+    /// What else to tell the user, a sentence each: a tool of a server that is not available, a directory that other users may
+    /// write.
+    pub notes: Vec<String>,
 }
 
 impl<'a> Host<'a> {
@@ -196,6 +198,13 @@ impl<'a> Host<'a> {
             Servers::NeededBy(module) => mcp::start(settings, Needed::By(module))?,
             Servers::Separate => mcp::ServerTools::default(),
         };
+        let cache = settings.cache.cache(self.cache_dir);
+        let cache = cache.filter(|_| features.has_cache && self.record_mode == RecordMode::Off);
+        let cache_dir =
+            self.cache_dir.or(settings.cache.directory.value.as_deref()).filter(|_| cache.is_some());
+        let mut notes = servers.skipped;
+        notes.extend(cache_dir.and_then(|directory| exposed("the cache", "answers", directory)));
+        notes.extend(self.state_dir.and_then(|directory| exposed("the state directory", "runs", directory)));
         let mut builder = with_limits(settings)
             .providers(selected.providers)
             .finder(self.finder.unwrap_or_else(|| settings.finder()))
@@ -206,12 +215,10 @@ impl<'a> Host<'a> {
         {
             builder = builder.events(telemetry);
         }
-        if features.has_cache && self.record_mode == RecordMode::Off {
-            builder = settings.cache.cache(self.cache_dir).into_iter().fold(builder, RuntimeBuilder::cache);
-        }
+        builder = cache.into_iter().fold(builder, RuntimeBuilder::cache);
         builder = self.events.into_iter().fold(builder, RuntimeBuilder::events);
         builder = servers.tools.into_iter().chain(self.tools).fold(builder, RuntimeBuilder::tool);
-        Ok(Hosted { runtime: builder.build()?, note: selected.note, skipped_tools: servers.skipped })
+        Ok(Hosted { runtime: builder.build()?, note: selected.note, notes })
     }
 }
 
@@ -224,6 +231,15 @@ fn with_limits(settings: &Settings) -> RuntimeBuilder {
         .tool_limits(settings.tools.limits())
         .confirmed_tools(settings.tools.confirm.value.iter().cloned())
         .pending_approvals(settings.tools.pending_approvals())
+}
+
+/// Returns the sentence about a directory whose content is trusted although other users may write it. Whoever does can forge what this
+/// program reads there.
+fn exposed(what: &str, content: &str, directory: &Path) -> Option<String> {
+    let shown = directory.display();
+    private::is_writable_by_others(directory).then(|| {
+        format!("{what} {shown} can be written by other users of this machine, who could forge {content}; run `chmod go-w {shown}`")
+    })
 }
 
 fn no_provider(used: Use<'_>) -> ErrorBody {
@@ -302,9 +318,9 @@ pub struct EnvRuntime {
 /// return golden answers and samples.
 pub fn runtime_from_env() -> Result<EnvRuntime, HostError> {
     let settings = Settings::read(Flags::default(), Environment::from_process())?;
-    let Hosted { runtime, note, skipped_tools } = Host::new(&settings).runtime(Use::Program)?;
+    let Hosted { runtime, note, notes } = Host::new(&settings).runtime(Use::Program)?;
     tracing::info!("{note}");
-    skipped_tools.iter().for_each(|sentence| tracing::warn!("{sentence}"));
+    notes.iter().for_each(|sentence| tracing::warn!("{sentence}"));
     Ok(EnvRuntime { runtime, settings })
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Hosted {
     pub(crate) runtime: Runtime,
     /// Which provider is called, and why.
     pub(crate) note: String,
+    /// What else to tell the programmer: what a project's file makes dearer, and directories that other users may write.
+    pub(crate) notes: Vec<String>,
     /// Whether runs call Python functions.
     pub(crate) calls_python: bool,
     settings: Arc<Settings>,
@@ -75,7 +77,8 @@ impl Hosted {
         let log = Log::new(&settings);
         let runtime = hosted.runtime;
         let note = hosted.note;
-        Ok(Self { runtime, note, calls_python, settings, servers, log, parts })
+        let notes = [settings.costly_notes(), hosted.notes].concat();
+        Ok(Self { runtime, note, notes, calls_python, settings, servers, log, parts })
     }
 
     /// Returns what a run may open: what the operator allows, and these files.
@@ -134,11 +137,6 @@ impl Hosted {
                 self.note
             )
         })
-    }
-
-    /// Returns a note for each value in the project's file that changes what runs cost.
-    pub(crate) fn costly(&self) -> Vec<String> {
-        self.settings.costly_notes()
     }
 }
 

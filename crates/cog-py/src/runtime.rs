@@ -64,7 +64,7 @@ impl NativeRuntime {
         };
         let hosted = py.detach(|| Hosted::new(flags, parts)).map_err(|error| invalid(py, error))?;
         let category = py.get_type::<PyUserWarning>();
-        for note in hosted.costly().into_iter().chain(hosted.offline_warning()) {
+        for note in hosted.notes.iter().cloned().chain(hosted.offline_warning()) {
             PyErr::warn(py, &category, &std::ffi::CString::new(note)?, 2)?;
         }
         Ok(Self(Mutex::new((std::process::id(), Arc::new(hosted)))))

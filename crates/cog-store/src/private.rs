@@ -32,11 +32,24 @@ pub fn create_directory(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
+/// Whether other users of this machine may write a file or directory. False on systems without such modes.
+pub fn is_writable_by_others(path: &Path) -> bool {
+    #[cfg(unix)]
+    return fs::metadata(path)
+        .is_ok_and(|about| std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o022 != 0);
+    #[cfg(not(unix))]
+    return {
+        let _ = path;
+        false
+    };
+}
+
 /// Opens a file to append to, or to lock. Creates the file and its directory if they do not exist.
 ///
 /// # Errors
-/// The file or the directory cannot be created or opened.
+/// The file or the directory cannot be created or opened, or it is a pipe.
 pub fn append(path: &Path) -> io::Result<File> {
+    refuse_pipes(path)?;
     let mut options = open_options();
     options.append(true);
     match options.open(path) {
@@ -51,8 +64,9 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
-/// There is no file (`NotFound`), it is larger (`FileTooLarge`), or it cannot be read.
+/// There is no file (`NotFound`), it is larger (`FileTooLarge`), it is a pipe, or it cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    refuse_pipes(path)?;
     let mut bytes = Vec::new();
     OpenOptions::new().read(true).open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
@@ -60,6 +74,18 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
+}
+
+/// Refuses a pipe before it is opened: that would wait for its other end, which no signal ends. A device like `/dev/null` is not
+/// refused, because people link a log to it.
+fn refuse_pipes(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    if fs::metadata(path).is_ok_and(|about| std::os::unix::fs::FileTypeExt::is_fifo(&about.file_type())) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a pipe, not a file"));
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
 }
 
 /// Reads the complete lines of a log, at most `limit` bytes, and removes a last line without its line break: the program that

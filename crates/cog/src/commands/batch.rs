@@ -83,8 +83,8 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         events: Some(Arc::new(pace.clone())),
         ..Host::new(&settings)
     };
-    let Hosted { runtime, note, skipped_tools } = host.runtime(used)?;
-    skipped_tools.iter().for_each(|sentence| console.note(sentence));
+    let Hosted { runtime, note, notes } = host.runtime(used)?;
+    notes.iter().for_each(|sentence| console.note(sentence));
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
     if let Some(warning) = module.trust.warning(&module.manifest) {
         console.note(&warning);

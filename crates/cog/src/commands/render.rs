@@ -44,8 +44,8 @@ pub(crate) fn render(
 
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
     let named = NamedModule { name: args.request.input.module(), choice: Choice::User };
-    let Hosted { runtime, skipped_tools, .. } = Host::new(settings).runtime(Use::Render(named))?;
-    skipped_tools.iter().for_each(|sentence| console.note(sentence));
+    let Hosted { runtime, notes, .. } = Host::new(settings).runtime(Use::Render(named))?;
+    notes.iter().for_each(|sentence| console.note(sentence));
     let module = runtime::load(&runtime, args.request.input.module(), settings, console)?;
     let input = input::read(&args.request.input, &module, &settings.media)?;
     let generation = args.request.generation.generation();

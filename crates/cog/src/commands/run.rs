@@ -185,8 +185,8 @@ impl Run<'_> {
             ..Host::new(&self.settings)
         };
         let used = Use::Run(NamedModule { name: &name, choice });
-        let Hosted { runtime, note, skipped_tools } = host.runtime(used)?;
-        skipped_tools.iter().for_each(|sentence| self.console.note(sentence));
+        let Hosted { runtime, note, notes } = host.runtime(used)?;
+        notes.iter().for_each(|sentence| self.console.note(sentence));
         let load = match choice {
             Choice::User => runtime::load,
             Choice::Program => runtime::load_found,

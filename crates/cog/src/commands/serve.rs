@@ -72,8 +72,8 @@ pub(super) fn listen(
         events: Some(Arc::new(metrics.clone())),
         ..Host::new(&settings)
     };
-    let Hosted { runtime, note, skipped_tools } = host.runtime(Use::Serve)?;
-    skipped_tools.iter().for_each(|sentence| console.note(sentence));
+    let Hosted { runtime, note, notes } = host.runtime(Use::Serve)?;
+    notes.iter().for_each(|sentence| console.note(sentence));
     let mut stored = serving.sessions.clone();
     stored.state_dir = serving.state_dir.clone();
     stored.recovery = stored.recovery.filter(|_| serving.resume);
@@ -87,7 +87,7 @@ pub(super) fn listen(
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         // From here on, SIGTERM drains and SIGHUP reads the tokens again. The address is printed after that: whoever waits for it may
         // send a signal at once.
-        let signals = Signals::new()?;
+        let signals = Signals::without_hangup()?;
         let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
         console.note(&note);
         let path = if args.only_mcp { "/mcp" } else { "" };
@@ -124,7 +124,7 @@ pub(super) fn served_runtime(
     note_telemetry(settings, console);
     let finder = finder(paths, settings, console)?;
     let hosted = Host { finder: Some(finder), ..Host::new(settings) }.runtime(used)?;
-    hosted.skipped_tools.iter().for_each(|sentence| console.note(sentence));
+    hosted.notes.iter().for_each(|sentence| console.note(sentence));
     Ok(hosted)
 }
 

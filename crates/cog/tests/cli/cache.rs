@@ -49,6 +49,29 @@ fn empty_cache_has_no_answers() {
     snapshot!("clear_an_empty_cache", place.cog(["cache", "clear", "answers"]));
 }
 
+/// Whoever can write the files of a cache decides what a run answers.
+#[cfg(unix)]
+#[test]
+fn directory_that_others_may_write_is_noted() {
+    use std::os::unix::fs::PermissionsExt;
+    let (place, mock) = (place(), mock(1));
+    std::fs::create_dir(place.path().join("answers")).unwrap();
+    let note = "note: the cache answers can be written by other users of this machine";
+    for (mode, expected) in [(0o755, None), (0o720, Some("run `chmod go-w answers`")), (0o777, Some(note))] {
+        std::fs::set_permissions(place.path().join("answers"), PermissionsExt::from_mode(mode)).unwrap();
+        let output = run(&place, &mock).output().unwrap();
+        assert!(output.status.success());
+        let noted = stderr(&output);
+        assert_eq!(noted.contains("other users"), expected.is_some(), "{mode:o}: {noted}");
+        assert!(noted.contains(expected.unwrap_or_default()), "{mode:o}: {noted}");
+    }
+    let mut stored = run(&place, &mock);
+    stored.args(["--state-dir", "answers"]);
+    assert!(stderr(&stored.output().unwrap()).contains("the state directory answers can be written"));
+    let output = place.cog(["run", "./m", "--args", "why?"]).output().unwrap();
+    assert!(!stderr(&output).contains("other users"), "this run has no cache");
+}
+
 #[test]
 fn directory_of_the_settings_is_used() {
     let (place, mock) = (place(), mock(1));
