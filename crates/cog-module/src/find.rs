@@ -1,5 +1,7 @@
 //! Finds modules (docs/spec/modules.md, *Where modules are found*).
 
+mod trusted;
+
 use std::path::{Path, PathBuf};
 
 use cog_spec::{Code, Manifest};
@@ -12,8 +14,11 @@ use crate::{
     layout::{self, has_manifest},
     load_manifest,
     name::is_module_name,
-    trust::{Choice, NEAR, Shadowing, Trust, TrustedDirectories},
+    trust::{Choice, Shadowing, Trust},
 };
+use trusted::NEAR;
+
+pub use trusted::{TrustedDirectories, TrustedDirectory};
 
 /// Finds modules by name or by path.
 #[derive(Debug, Clone, Default)]
@@ -185,7 +190,11 @@ impl Finder {
     /// trusted, for this run unless trust in its directory outlasts it.
     pub fn trust_chosen(&self, name_or_path: &str, origin: &Origin, choice: Choice) -> Trust {
         match self.trust(origin) {
-            Trust::Untrusted(_) if choice == Choice::User && is_path(name_or_path) => Trust::ForThisRun,
+            Trust::Untrusted(_) | Trust::Changed { .. }
+                if choice == Choice::User && is_path(name_or_path) =>
+            {
+                Trust::ForThisRun
+            }
             trust => trust,
         }
     }

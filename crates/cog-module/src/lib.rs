@@ -46,12 +46,12 @@ mod yaml;
 
 pub use diagnostic::{Diagnostic, Rule, Severity};
 pub use embedded::{BuiltinModule, ModuleFiles};
-pub use find::{FindError, Finder, ListedModule};
+pub use find::{FindError, Finder, ListedModule, TrustedDirectories, TrustedDirectory};
 pub use load::{load, load_manifest};
 pub use locate::Locator;
 pub use module::{LoadError, Module};
 pub use name::is_module_name;
 pub use prompt::{Call, CallError, CallOptions, Prompt, PromptPart};
-pub use trust::{Choice, Shadowing, Trust, TrustedDirectories};
+pub use trust::{Choice, Shadowing, Trust};
 pub use validate::{Level, Report, validate};
 pub use {directory::Origin, source::Location};

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
 };
@@ -9,9 +10,6 @@ use std::{
 use cog_spec::Manifest;
 
 use crate::diagnostic::shown;
-
-/// The directories below the working directory in which modules are found by name.
-pub(crate) const NEAR: [&str; 2] = ["cognitive/modules", ".cognitive/modules"];
 
 /// Whether a module may call tools. How it was found decides, not what its manifest says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -22,6 +20,13 @@ pub enum Trust {
     ForThisRun,
     /// The module was found by name through the working directory. Trusting this directory trusts the module.
     Untrusted(PathBuf),
+    /// The directory is trusted, but the manifest allows the module more than it did then.
+    Changed {
+        /// The directory. Trusting it again trusts the module.
+        directory: PathBuf,
+        /// What the manifest allows in addition: `every tool`, `network`.
+        added: Vec<String>,
+    },
 }
 
 /// Who chose the name or the path by which a module is found.
@@ -43,7 +48,9 @@ impl Trust {
     pub fn command(&self) -> Option<String> {
         match self {
             Self::Trusted | Self::ForThisRun => None,
-            Self::Untrusted(directory) => Some(format!("cog trust {}", ShellWord(directory))),
+            Self::Untrusted(directory) | Self::Changed { directory, .. } => {
+                Some(format!("cog trust {}", ShellWord(directory)))
+            }
         }
     }
 
@@ -53,69 +60,44 @@ impl Trust {
         let rules = &manifest.tools;
         let wants_tools =
             manifest.policies.tools_allowed && (rules.allow_by_default || !rules.allowed.is_empty());
+        let reason = match self {
+            Self::Changed { added, .. } => {
+                let added = added.join(", ");
+                format!("its manifest allows more than when its directory was trusted ({added})")
+            }
+            _ => "it was found in a directory that is not trusted".to_owned(),
+        };
         wants_tools.then(|| {
-            format!(
-                "`{}` gets no tools, because it was found in a directory that is not trusted; once you have read it, run \
-                 `{command}`",
-                manifest.name
-            )
+            let name = &manifest.name;
+            format!("`{name}` gets no tools, because {reason}; once you have read it, run `{command}`")
         })
     }
 }
 
-/// The directories whose modules may call tools.
-///
-/// A directory is trusted by its path with links resolved. It covers the module that it is, the modules directly in it,
-/// and those in `cognitive/modules` and `.cognitive/modules`. It covers no directory further below and no other
-/// repository, because a person who trusts `~/src` has not read what is cloned into it. A change of the files does not
-/// end the trust: modules are edited all the time, and a person who confirms each edit confirms anything.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TrustedDirectories {
-    /// Every directory is trusted: `--trust`.
-    All,
-    /// These directories are trusted.
-    Only(Vec<PathBuf>),
-}
-
-/// No directory.
-impl Default for TrustedDirectories {
-    fn default() -> Self {
-        Self::Only(Vec::new())
+/// Returns what a manifest allows the tool calls of its module: tools, and their effects. Empty for a module that may not call tools.
+pub(crate) fn grants(manifest: &Manifest) -> BTreeSet<String> {
+    let policies = &manifest.policies;
+    let rules = &manifest.tools;
+    if !policies.tools_allowed {
+        return BTreeSet::new();
     }
-}
-
-impl TrustedDirectories {
-    /// Returns the trust in the module of a directory.
-    pub(crate) fn trust(&self, directory: &Path) -> Trust {
-        let Self::Only(trusted) = self else { return Trust::ForThisRun };
-        // A link may lead out of a trusted directory, so the place of the files counts, not the place of the link. A
-        // place that cannot be resolved is not compared at all.
-        let Ok(directory) = directory.canonicalize() else { return Trust::Untrusted(directory.to_owned()) };
-        let parent = directory.parent();
-        let project =
-            parent.and_then(project_of).filter(|project| !has_other_repository(project, &directory));
-        let parent = parent.filter(|parent| !has_other_repository(parent, &directory));
-        let covering = [Some(directory.as_path()), parent, project];
-        if covering.into_iter().flatten().any(|one| trusted.iter().any(|trusted| trusted == one)) {
-            return Trust::Trusted;
-        }
-        Trust::Untrusted(project.unwrap_or(&directory).to_owned())
+    let effects = [
+        ("network", policies.network_allowed),
+        ("file writes", policies.filesystem_write_allowed),
+        ("side effects", policies.side_effects_allowed),
+        ("code execution", policies.code_execution_allowed),
+    ];
+    let mut grants: BTreeSet<String> =
+        effects.into_iter().filter(|(_, is_allowed)| *is_allowed).map(|(name, _)| name.to_owned()).collect();
+    if !rules.allow_by_default {
+        grants.extend(rules.allowed.iter().map(|name| format!("tool {name}")));
+    } else if rules.denied.is_empty() {
+        grants.insert("every tool".to_owned());
+    } else {
+        // One entry, so that a shorter list of exceptions is another grant.
+        grants.insert(format!("every tool except {}", rules.denied.join(" ")));
     }
-}
-
-/// What only the top directory of a repository contains.
-const REPOSITORIES: [&str; 4] = [".git", ".jj", ".hg", ".svn"];
-
-/// Returns whether a module belongs to a repository below a directory that contains it: to a clone, or to a submodule.
-fn has_other_repository(above: &Path, module: &Path) -> bool {
-    let mut steps = module.ancestors().take_while(|step| *step != above);
-    steps.any(|step| REPOSITORIES.iter().any(|name| step.join(name).symlink_metadata().is_ok()))
-}
-
-/// Returns the directory whose modules are in this one.
-fn project_of(modules: &Path) -> Option<&Path> {
-    let is_near = NEAR.iter().any(|near| modules.ends_with(near));
-    is_near.then(|| modules.parent().and_then(Path::parent)).flatten()
+    grants
 }
 
 /// A path as a word of a shell command. The author of a repository chooses its names, and a person copies the command.
@@ -182,79 +164,7 @@ impl fmt::Display for Shadowing {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
-    use tempfile::TempDir;
-
     use super::*;
-
-    /// Returns a directory with these directories below it, and its path.
-    fn tree<'a>(directories: impl IntoIterator<Item = &'a str>) -> (TempDir, PathBuf) {
-        let root = TempDir::new().unwrap();
-        let path = root.path().canonicalize().unwrap();
-        for directory in directories {
-            fs::create_dir_all(path.join(directory)).unwrap();
-        }
-        (root, path)
-    }
-
-    #[test]
-    fn directory_covers_its_modules_and_nothing_below() {
-        let covered = ["a", "a/m", "a/cognitive/modules/m", "a/.cognitive/modules/m"];
-        let others = [
-            ("m", "m"),
-            ("ab/m", "ab/m"),
-            ("a/clone/m", "a/clone/m"),
-            ("a/clone/cognitive/modules/m", "a/clone"),
-            ("a/cognitive/modules/m/nested", "a/cognitive/modules/m/nested"),
-        ];
-        let (_root, path) = tree(covered.into_iter().chain(others.map(|(other, _)| other)));
-        let trusted = TrustedDirectories::Only(vec![path.join("a")]);
-        for covered in covered {
-            assert_eq!(trusted.trust(&path.join(covered)), Trust::Trusted, "{covered}");
-        }
-        for (other, remedy) in others {
-            assert_eq!(trusted.trust(&path.join(other)), Trust::Untrusted(path.join(remedy)), "{other}");
-        }
-        assert_eq!(TrustedDirectories::All.trust(&path.join("m")), Trust::ForThisRun);
-    }
-
-    #[test]
-    fn clone_in_a_trusted_directory_is_not_covered() {
-        let clones = [
-            "src/m/.git",
-            "src/cognitive/.git",
-            "src/cognitive/modules/m",
-            "own/.git",
-            "own/cognitive/modules/m",
-        ];
-        let (_root, path) = tree(clones);
-        let trusted = TrustedDirectories::Only(vec![path.join("src"), path.join("own")]);
-        for other in ["src/m", "src/cognitive/modules/m"] {
-            let Trust::Untrusted(remedy) = trusted.trust(&path.join(other)) else {
-                panic!("{other} is trusted")
-            };
-            let trusted = TrustedDirectories::Only(vec![remedy]);
-            assert_eq!(trusted.trust(&path.join(other)), Trust::Trusted, "{other}");
-        }
-        assert_eq!(trusted.trust(&path.join("own/cognitive/modules/m")), Trust::Trusted);
-    }
-
-    #[test]
-    fn place_that_cannot_be_resolved_is_not_trusted() {
-        let missing = PathBuf::from("/nowhere/a");
-        let trusted = TrustedDirectories::Only(vec![missing.clone()]);
-        assert_eq!(trusted.trust(&missing), Trust::Untrusted(missing));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn link_does_not_carry_trust() {
-        let (_root, path) = tree(["trusted", "clone/m"]);
-        std::os::unix::fs::symlink(path.join("clone/m"), path.join("trusted/m")).unwrap();
-        let trusted = TrustedDirectories::Only(vec![path.join("trusted")]);
-        assert_eq!(trusted.trust(&path.join("trusted/m")), Trust::Untrusted(path.join("clone/m")));
-    }
 
     fn command(path: &str) -> String {
         Trust::Untrusted(PathBuf::from(path)).command().unwrap()

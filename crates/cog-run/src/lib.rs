@@ -74,7 +74,9 @@ pub use cog_json::{DeserializeError, Path, SerializeError, SyntaxError, ToJson, 
 pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads, sniff};
 #[cfg(feature = "providers")]
 pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
-pub use cog_module::{Diagnostic, Finder, LoadError, Module, ModuleFiles, Origin, TrustedDirectories};
+pub use cog_module::{
+    Diagnostic, Finder, LoadError, Module, ModuleFiles, Origin, TrustedDirectories, TrustedDirectory,
+};
 pub use cog_spec::{
     CacheHit, Checkpoint, Chunk, ChunkType, Code, Cost, DataError, Effort, Envelope, ErrorBody, ErrorCode,
     Fallback, Generation, Manifest, Meta, OnViolation, Outcome, PartProgress, PartReport, PartStatus,

@@ -12,6 +12,7 @@ use crate::{
     },
     layout,
     schema::prefix_references,
+    trust::grants,
 };
 
 /// The maximum number of files that a note names.
@@ -50,6 +51,11 @@ pub(super) fn contained(
     let schema = skill.read(SCHEMA)?.and_then(|text| serde_json::from_str::<Value>(&text).ok());
     if schema.is_some_and(|schema| schema != module.schema) {
         notes.push(format!("{SCHEMA} differs from the schema in {place}, which was imported"));
+    }
+    let granted = Vec::from_iter(grants(&module.manifest));
+    if !granted.is_empty() {
+        // The module is taken as it is, and whoever wrote the skill wrote its manifest.
+        notes.push(format!("its manifest allows tool calls ({}): review module.yaml", granted.join(", ")));
     }
     notes.push("a skill has no golden tests: add some under tests/".to_owned());
     Ok(Some(files))

@@ -70,6 +70,23 @@ fn instructions_come_back_without_the_module() {
     }
 }
 
+/// Anyone can put a module into a skill.
+#[test]
+fn module_that_grants_itself_tools_is_noted() {
+    let manifest = "name: pdf-reader\nversion: 1.0.0\nresponsibility: Reads\ntier: decision\nexcludes: [guessing]\n\
+        policies: { tools_allowed: true, network: allow }\ntools: { allowed: [web__search] }\n";
+    let place = skill_of(&[
+        ("SKILL.md", &format!("{HEAD}\nRead it.\n")),
+        ("assets/pdf-reader/module.yaml", manifest),
+        ("assets/pdf-reader/prompt.md", "Read it.\n"),
+        ("assets/pdf-reader/schema.json", r#"{"input": {}, "data": {"type": "object"}}"#),
+    ]);
+    let draft = import(&place).unwrap();
+    assert!(draft.module.manifest.policies.tools_allowed);
+    let note = "its manifest allows tool calls (network, tool web__search): review module.yaml";
+    assert!(draft.notes.iter().any(|one| one == note), "{:?}", draft.notes);
+}
+
 #[test]
 fn skill_from_elsewhere_becomes_a_draft() {
     let body = "# PDF\n\nRead $1 as [this](references/FORMS.md) says, not as [that](../../secret).\n";

@@ -255,7 +255,7 @@ pub(crate) struct ConformanceArgs {
 #[command(after_help = "\
 A module that is found by name in the working directory calls tools only if that directory is trusted. Trust covers the \
 modules in the directory, in its cognitive/modules and in its .cognitive/modules; not the directories further below. It \
-stays when files change.
+stays when files change, except for a module whose manifest then allows more tools or effects than before.
 
 Examples:
   cog trust

@@ -73,7 +73,7 @@ pub(crate) fn trust(args: &TrustArgs, environment: Environment, console: &Consol
     })?;
     if args.list {
         let directories = store.directories().map_err(|error| failed(&error))?;
-        let directories: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+        let directories: Vec<String> = directories.iter().map(|one| one.path.display().to_string()).collect();
         if args.format.is_json() {
             console.print_json(&directories)?;
         } else {
@@ -93,7 +93,11 @@ pub(crate) fn trust(args: &TrustArgs, environment: Environment, console: &Consol
         });
     }
     let directory = store.add(path).map_err(|error| failed(&error))?;
-    console.note(&format!("modules in {} may call tools", directory.display()));
+    console.note(&format!("modules in {} may call tools", directory.path.display()));
+    for (module, granted) in directory.granted.iter().flatten().filter(|(_, granted)| !granted.is_empty()) {
+        let module = if module.is_empty() { "." } else { module };
+        console.note(&format!("{module}: {}", Vec::from_iter(granted.clone()).join(", ")));
+    }
     Ok(Exit::Ok)
 }
 

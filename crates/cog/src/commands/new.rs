@@ -38,7 +38,7 @@ pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -
     // A copy of an untrusted module is not trusted either: its manifest was not read.
     if trust == Trust::Trusted
         && let Some(store) = TrustStore::new(&settings)
-        && let Err(error) = store.add(&directory)
+        && let Err(error) = store.add_own(&directory)
     {
         console.note(&format!("it may not call tools yet: {error}"));
     }

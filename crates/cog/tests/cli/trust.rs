@@ -92,6 +92,71 @@ fn replaced_part_of_a_module_is_named() {
     assert!(!stderr(&offered(&place, "", &["own"]).1).contains("helper"));
 }
 
+/// A `git pull` brings a manifest that allows more than the one that was read.
+#[test]
+fn manifest_that_allows_more_must_be_trusted_again() {
+    let place = clone("cognitive/modules/m");
+    let manifest = place.read("clone/cognitive/modules/m/module.yaml");
+    let smaller = manifest.replace("policy: allow_by_default, ", "").replace(", network: allow", "");
+    place.write("clone/cognitive/modules/m/module.yaml", &smaller);
+    let trusted = stderr(&trust(&place, "clone", &[]));
+    assert!(trusted.contains("note: cognitive/modules/m: side effects, tool helper"), "{trusted}");
+    place.write("clone/cognitive/modules/m/prompt.md", "Answer at once: $ARGUMENTS\n");
+    assert!(offered(&place, "clone", &["m"]).0, "prompts are edited all the time");
+    place.write("clone/cognitive/modules/m/module.yaml", &manifest);
+    let (is_offered, output) = offered(&place, "clone", &["m"]);
+    let warning = json(&output)["_warnings"].to_string();
+    assert!(!is_offered && warning.contains("(every tool, network)"), "{warning}");
+    assert!(offered(&place, "clone", &["./cognitive/modules/m"]).0, "a path that the user gave");
+    assert!(trust(&place, "clone", &[]).status.success());
+    assert!(offered(&place, "clone", &["m"]).0);
+    assert_eq!(stdout(&trust(&place, "", &["--list"])).lines().count(), 1);
+}
+
+/// What earlier versions stored: a list of paths.
+#[test]
+fn stored_paths_stay_trusted() {
+    let place = clone("cognitive/modules/m");
+    let path = place.path().join("clone").canonicalize().unwrap();
+    place.write(".local/state/cog/trusted.json", format!("[{:?}]", path.display().to_string()));
+    assert!(offered(&place, "clone", &["m"]).0);
+    place.write(".local/state/cog/trusted.json", "[1]");
+    assert!(!offered(&place, "clone", &["m"]).0);
+    assert!(stderr(&trust(&place, "", &["--list"])).contains("is not a JSON list of directories"));
+}
+
+/// A module of the operator calls one that it finds by name in the working directory.
+#[test]
+fn part_of_a_module_of_the_operator_gets_no_tools() {
+    let place = clone("cognitive/modules/part");
+    module(&place, ".cognitive/modules/pipe");
+    place.write(
+        ".cognitive/modules/pipe/module.yaml",
+        "name: pipe\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+         composition:\n  dataflow:\n    - { from: input, to: part }\n    - { from: part.output, to: output }\n",
+    );
+    let (is_offered, output) = offered(&place, "clone", &["pipe"]);
+    assert!(!is_offered, "{}", stdout(&output));
+    let warning = json(&output)["_warnings"].to_string();
+    assert!(warning.contains("W4017") && warning.contains("cog trust "), "{}", stdout(&output));
+    assert!(trust(&place, "clone", &[]).status.success());
+    assert!(offered(&place, "clone", &["pipe"]).0);
+}
+
+/// A directory of modules that is a link leads to a place that is trusted there, or not at all.
+#[test]
+fn linked_directory_of_modules_is_not_covered() {
+    let place = clone("mods/m");
+    std::fs::create_dir_all(place.path().join("mine/cognitive")).unwrap();
+    symlink(place.path().join("clone/mods"), place.path().join("mine/cognitive/modules")).unwrap();
+    let trusted = stderr(&trust(&place, "mine", &[]));
+    assert!(!trusted.contains("every tool"), "{trusted}");
+    let (is_offered, output) = offered(&place, "mine", &["m"]);
+    assert!(!is_offered && stdout(&output).contains("clone/mods/m"), "{}", stdout(&output));
+    assert!(trust(&place, "", &["clone/mods"]).status.success());
+    assert!(offered(&place, "mine", &["m"]).0);
+}
+
 #[test]
 fn path_and_flag_trust_one_run() {
     let place = clone("cognitive/modules/m");
