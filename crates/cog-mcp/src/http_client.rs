@@ -171,7 +171,7 @@ fn bounded(
     let mut event = 0;
     let mut line = 0;
     let mut follows_return = false;
-    let check = move |chunk: reqwest::Result<Bytes>| {
+    let checked = stream.map(move |chunk| {
         let chunk = chunk.map_err(std::io::Error::other)?;
         for byte in &chunk {
             // A line ends with `\n`, `\r\n`, or `\r` alone. An empty one ends an event.
@@ -190,18 +190,19 @@ fn bounded(
             }
         }
         Ok(chunk)
-    };
-    stream.map(check).boxed()
+    });
+    checked.boxed()
 }
 
 /// Returns the events with their messages changed, as the pipe of a program changes its lines.
 fn verbatim(events: Events) -> Events {
-    let change = |event: Result<Sse, SseError>| {
-        let mut event = event?;
-        event.data = event.data.map(|data| incoming_result(&data).into_owned());
-        Ok(event)
-    };
-    events.map(change).boxed()
+    events
+        .map(|event| {
+            let mut event = event?;
+            event.data = event.data.map(|data| incoming_result(&data).into_owned());
+            Ok(event)
+        })
+        .boxed()
 }
 
 fn header(response: &Response, name: &str) -> Option<String> {

@@ -52,9 +52,8 @@ fn take(module: &Module, data: &cog_run::Value, envelope: &mut Value) -> Vec<Con
 }
 
 fn block(media: &Value) -> Option<ContentBlock> {
-    let member = |name| media.get(name).and_then(Value::as_str);
-    let kind = member("media_type").unwrap_or_default();
-    match (member("data"), member("url")) {
+    let kind = text(media, "media_type").unwrap_or_default();
+    match (text(media, "data"), text(media, "url")) {
         (Some(data), _) if kind.starts_with("image/") => Some(ContentBlock::image(data, kind)),
         (Some(data), _) if kind.starts_with("audio/") => Some(ContentBlock::audio(data, kind)),
         (None, Some(url)) => {
@@ -63,6 +62,10 @@ fn block(media: &Value) -> Option<ContentBlock> {
         }
         _ => None,
     }
+}
+
+fn text<'a>(media: &'a Value, name: &str) -> Option<&'a str> {
+    media.get(name).and_then(Value::as_str)
 }
 
 // An envelope as the result of a call.

@@ -115,11 +115,11 @@ impl McpTool {
 
 /// Returns the name of a tool for models: `SERVER__TOOL`, with `_` for each character that vendors do not accept.
 fn qualified(server: &str, tool: &str) -> String {
-    let is_letter = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    let accepted = |name: &str| -> String {
-        name.chars().map(|letter| if is_letter(&letter) { letter } else { '_' }).collect()
-    };
     format!("{}__{}", accepted(server), accepted(tool))
+}
+
+fn accepted(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '_' | '-'), "_")
 }
 
 // The result of a call, for the model.
@@ -178,13 +178,16 @@ fn is_media(kind: &str) -> bool {
 }
 
 fn media(kind: &str, data: String) -> Result<Content, ToolError> {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     if !is_media(kind) || data.is_empty() || !data.bytes().all(is_base64) {
         let message =
             format!("The result contains media of the type `{}` that is not valid base64.", excerpt(kind));
         return Err(ToolError::new("InvalidMedia", message));
     }
     Ok(Content::Media(Part::media(kind, data)))
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 #[cfg(test)]

@@ -44,15 +44,16 @@ pub(crate) fn arguments(arguments: &Value, with_members: bool) -> JsonObject {
 
 /// Returns a message to a server with its arguments as they were written.
 pub(crate) fn outgoing_call(message: &str) -> Cow<'_, str> {
-    let expanded = || {
-        // JSON has these bytes nowhere else, since a string contains no bare quotation mark.
-        let (_, rest) = message.split_at(message.find(START)?);
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Packed>();
-        let text = values.next()?.ok()?.text;
-        let part = rest.get(..values.byte_offset())?;
-        Some(Cow::Owned(replace(message, part, &text)?))
-    };
-    expanded().unwrap_or(Cow::Borrowed(message))
+    expand_call(message).map_or(Cow::Borrowed(message), Cow::Owned)
+}
+
+fn expand_call(message: &str) -> Option<String> {
+    // JSON has these bytes nowhere else, since a string contains no bare quotation mark.
+    let (_, rest) = message.split_at(message.find(START)?);
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Packed>();
+    let text = values.next()?.ok()?.text;
+    let part = rest.get(..values.byte_offset())?;
+    replace(message, part, &text)
 }
 
 /// A response, as far as its numbers matter.
@@ -76,11 +77,9 @@ fn structured_in(message: &str) -> Option<&str> {
 
 /// Returns a message of a server whose structured content is the string of its text.
 pub(crate) fn incoming_result(message: &str) -> Cow<'_, str> {
-    let packed = || {
-        let text = structured_in(message)?;
-        Some(Cow::Owned(replace(message, text, &text.to_json())?))
-    };
-    packed().unwrap_or(Cow::Borrowed(message))
+    structured_in(message)
+        .and_then(|text| replace(message, text, &text.to_json()))
+        .map_or(Cow::Borrowed(message), Cow::Owned)
 }
 
 /// Returns structured content from what `rmcp` holds. One with a key that occurs twice in an object stays a string: the model
@@ -132,15 +131,16 @@ mod served {
 
     /// Returns a message of a client in which the arguments of a call are the string of their text.
     pub(crate) fn incoming_call(message: &str) -> Cow<'_, str> {
-        let packed = || {
-            let request = serde_json::from_str::<Request<'_>>(message).ok()?;
-            let params = request.params.filter(|_| request.method == "tools/call")?;
-            let text = serde_json::from_str::<CallParams<'_>>(params.get()).ok()?.arguments?.get();
-            // Other values than objects are errors of `rmcp`.
-            let packed = text.starts_with('{').then(|| format!("{START}{}}}", text.to_json()))?;
-            Some(Cow::Owned(replace(message, text, &packed)?))
-        };
-        packed().unwrap_or(Cow::Borrowed(message))
+        pack_call(message).map_or(Cow::Borrowed(message), Cow::Owned)
+    }
+
+    fn pack_call(message: &str) -> Option<String> {
+        let request = serde_json::from_str::<Request<'_>>(message).ok()?;
+        let params = request.params.filter(|_| request.method == "tools/call")?;
+        let text = serde_json::from_str::<CallParams<'_>>(params.get()).ok()?.arguments?.get();
+        // Other values than objects are errors of `rmcp`.
+        let packed = text.starts_with('{').then(|| format!("{START}{}}}", text.to_json()))?;
+        replace(message, text, &packed)
     }
 
     /// Returns the arguments of a call from what `rmcp` holds; none if they are nested too deeply. Of a key that occurs twice in
@@ -150,8 +150,9 @@ mod served {
             Some(serde_json::Value::String(text)) if arguments.len() == 1 => text,
             _ => return Some(Value::from(serde_json::Value::Object(arguments))),
         };
-        let last_counts = || serde_json::from_str::<serde_json::Value>(text).ok().map(Value::from);
-        parse(text).or_else(last_counts).filter(Value::is_object)
+        parse(text)
+            .or_else(|| serde_json::from_str::<serde_json::Value>(text).ok().map(Value::from))
+            .filter(Value::is_object)
     }
 
     /// Returns structured content as `rmcp` holds it.
@@ -161,12 +162,13 @@ mod served {
 
     /// Returns a message to a client with its structured content as it was written.
     pub(crate) fn outgoing_result(message: &str) -> Cow<'_, str> {
-        let expanded = || {
-            let part = structured_in(message).filter(|part| part.starts_with(START))?;
-            let packed = serde_json::from_str::<Packed>(part).ok()?;
-            Some(Cow::Owned(replace(message, part, &packed.text)?))
-        };
-        expanded().unwrap_or(Cow::Borrowed(message))
+        expand_result(message).map_or(Cow::Borrowed(message), Cow::Owned)
+    }
+
+    fn expand_result(message: &str) -> Option<String> {
+        let part = structured_in(message).filter(|part| part.starts_with(START))?;
+        let packed = serde_json::from_str::<Packed>(part).ok()?;
+        replace(message, part, &packed.text)
     }
 }
 

@@ -266,13 +266,17 @@ impl IntoResponse for OpenAiError {
 
 /// Returns the response to a request that a check refused: in OpenAI's form for these routes.
 pub(crate) fn refusal(path: &str, refusal: Refusal) -> Response {
-    let is_route = |route: &&str| match route.strip_suffix("{id}") {
-        Some(prefix) => path.starts_with(prefix),
-        None => path == *route,
-    };
-    match PATHS.iter().any(is_route) {
+    match PATHS.iter().any(|route| is_at(route, path)) {
         true => OpenAiError::from(refusal).into_response(),
         false => refusal.into_response(),
+    }
+}
+
+/// Whether a path belongs to a route, which may end with a parameter.
+fn is_at(route: &str, path: &str) -> bool {
+    match route.strip_suffix("{id}") {
+        Some(prefix) => path.starts_with(prefix),
+        None => path == route,
     }
 }
 

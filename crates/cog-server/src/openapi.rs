@@ -28,12 +28,13 @@ pub(crate) fn document_text(routes: OpenApi) -> String {
 /// Adds schemas, security and general information to the document of the routes.
 fn document(routes: OpenApi) -> Value {
     let mut document = members(serde_json::to_value(routes).unwrap_or_default());
-    let mut set = |key: &str, value| document.insert(key.to_owned(), value);
-    set("info", info());
-    set("servers", json!([{ "url": "/" }]));
-    set("components", json!({ "schemas": all(), "securitySchemes": { "token": token() } }));
-    // A server on loopback needs no token.
-    set("security", json!([{ "token": [] }, {}]));
+    document.extend(members(json!({
+        "info": info(),
+        "servers": [{ "url": "/" }],
+        "components": { "schemas": all(), "securitySchemes": { "token": token() } },
+        // A server on loopback needs no token.
+        "security": [{ "token": [] }, {}],
+    })));
     require_bodies(&mut document);
     document.into()
 }
@@ -217,10 +218,10 @@ impl IntoResponses for RunFailed {
                 code.name()
             ));
         }
-        let response = |(status, reasons): (u16, Vec<String>)| {
-            (status.to_string(), envelope(status, reasons.join("; ")).into())
-        };
-        statuses.into_iter().map(response).collect()
+        statuses
+            .into_iter()
+            .map(|(status, reasons)| (status.to_string(), envelope(status, reasons.join("; ")).into()))
+            .collect()
     }
 }
 

@@ -158,11 +158,11 @@ fn unsupported(value: &str, source: &str, allowed: &str) -> ErrorBody {
 }
 
 fn text<'a>(node: Node<'a>, key: &str, allowed: &str) -> Result<Option<&'a str>, ErrorBody> {
-    let not_text = || {
+    let Some(value) = node.get(key) else { return Ok(None) };
+    value.as_str().map(Some).ok_or_else(|| {
         let message = format!("_options.{key}: must be a string; allowed: {allowed}");
         ErrorBody::new(Code::InvalidInput, message)
-    };
-    node.get(key).map(|value| value.as_str().ok_or_else(not_text)).transpose()
+    })
 }
 
 fn flag(node: Node<'_>, key: &str) -> Result<bool, ErrorBody> {

@@ -52,8 +52,11 @@ impl App {
 
     /// Returns the base URL of the server: the one of the settings, or the one that the caller used.
     pub(crate) fn base_url(&self, caller: &Caller) -> String {
-        let host = || caller.host.as_ref().map(|host| format!("http://{host}"));
-        self.settings.public_url.clone().or_else(host).unwrap_or_default()
+        match (&self.settings.public_url, &caller.host) {
+            (Some(url), _) => url.clone(),
+            (None, Some(host)) => format!("http://{host}"),
+            (None, None) => String::new(),
+        }
     }
 
     /// Takes a slot for a stream. It is free again when the value is dropped.

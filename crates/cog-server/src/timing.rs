@@ -24,20 +24,22 @@ pub(crate) enum Timing {
 /// Returns the value of the header, in milliseconds.
 pub(crate) fn value(total: Duration, spent: Option<Timing>) -> HeaderValue {
     let mut text = String::with_capacity(64);
-    let mut part = |name: &str, time: Duration| {
-        let comma = if text.is_empty() { "" } else { ", " };
-        let _ = write!(text, "{comma}{name};dur={:.3}", time.as_secs_f64() * 1000.0);
-    };
     match spent {
-        None => part("total", total),
-        Some(Timing::Preparing) => part("prepare", total),
+        None => add(&mut text, "total", total),
+        Some(Timing::Preparing) => add(&mut text, "prepare", total),
         Some(Timing::Waiting(waited)) => {
-            part("total", total);
-            part("provider", waited);
-            part("cog", total.saturating_sub(waited));
+            add(&mut text, "total", total);
+            add(&mut text, "provider", waited);
+            add(&mut text, "cog", total.saturating_sub(waited));
         }
     }
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("total"))
+}
+
+/// Adds a metric to the value of the header.
+fn add(text: &mut String, name: &str, time: Duration) {
+    let comma = if text.is_empty() { "" } else { ", " };
+    let _ = write!(text, "{comma}{name};dur={:.3}", time.as_secs_f64() * 1000.0);
 }
 
 /// Returns the output of a future and the time that it was pending.

@@ -190,8 +190,10 @@ impl Call<'_> {
         let module = Arc::clone(&self.module);
         let mut context = self.settings.context.clone();
         context.is_folded = self.progress.is_none();
-        let start = move || runtime.prepare(&module, RunInput::Json(input), options, context);
-        tokio::task::spawn_blocking(start).await.unwrap_or_else(|error| {
+        let started = tokio::task::spawn_blocking(move || {
+            runtime.prepare(&module, RunInput::Json(input), options, context)
+        });
+        started.await.unwrap_or_else(|error| {
             Err(Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, error.to_string()))))
         })
     }

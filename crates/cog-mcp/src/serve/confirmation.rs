@@ -59,23 +59,24 @@ impl Confirmations {
     /// # Errors
     /// E4013 for a state that is too old, E4014 for one that was changed, or belongs to another client or call.
     pub(super) fn open(&self, state: &str, call: &Binding) -> Result<String, ErrorBody> {
-        let invalid = || {
-            ErrorBody::new(
-                Code::CheckpointInvalid,
-                "requestState: not a state of this server for this client, tool and arguments",
-            )
-            .suggest("Send the call again without requestState, or send the state with the unchanged call.")
-        };
-        let opened = self.0.as_ref().ok_or_else(invalid)?.open_with(state, &call.0);
+        let opened = self.0.as_ref().ok_or_else(invalid_state)?.open_with(state, &call.0);
         let id = opened.map_err(|error| match error {
             RequestStateError::Expired => {
                 ErrorBody::new(Code::SessionExpired, "requestState: the time to answer is over")
                     .suggest("Send the call again without requestState.")
             }
-            _ => invalid(),
+            _ => invalid_state(),
         })?;
-        String::from_utf8(id).map_err(|_| invalid())
+        String::from_utf8(id).map_err(|_| invalid_state())
     }
+}
+
+fn invalid_state() -> ErrorBody {
+    ErrorBody::new(
+        Code::CheckpointInvalid,
+        "requestState: not a state of this server for this client, tool and arguments",
+    )
+    .suggest("Send the call again without requestState, or send the state with the unchanged call.")
 }
 
 /// The call that a state belongs to: its client, tool and arguments.

@@ -148,12 +148,11 @@ impl ServerHandler for ModuleServer {
         _: RequestContext<RoleServer>,
     ) -> Result<GetSkillResult, ErrorData> {
         let found = self.skill_of(&params.uri).await?.filter(|skill| skill.entry().uri == params.uri);
-        let unknown = || {
+        found.map(|skill| GetSkillResult::new(skill.entry().clone())).ok_or_else(|| {
             let error =
                 ErrorBody::new(Code::ModuleNotFound, format!("no skill has the URI `{}`", params.uri));
             invalid_params(&error.suggest("`skills/list` lists the skills."))
-        };
-        found.map(|skill| GetSkillResult::new(skill.entry().clone())).ok_or_else(unknown)
+        })
     }
 
     /// The files of the skills are resources. Only a client that has skills gets a list.

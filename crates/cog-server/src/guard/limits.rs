@@ -44,8 +44,10 @@ impl ClientBudgets {
         let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = budgets.len() >= MAX_CLIENTS && !budgets.contains_key(client);
         let client = if is_full { &Client::Others } else { client };
-        let create = || Budget::per_period(client.owner(), self.limits, self.period);
-        Some(budgets.entry(client.clone()).or_insert_with(create).clone())
+        let budget = budgets
+            .entry(client.clone())
+            .or_insert_with(|| Budget::per_period(client.owner(), self.limits, self.period));
+        Some(budget.clone())
     }
 }
 

@@ -43,12 +43,10 @@ impl Origins {
     /// # Errors
     /// An origin is not valid.
     pub(crate) fn new(listed: &[String]) -> Result<Self, InvalidOrigin> {
-        let is_page = |origin: &Origin| {
-            !origin.host.name.contains('*') && !matches!(origin.scheme.as_str(), "ftp" | "ws" | "wss")
-        };
-        let read =
-            |text: &String| Origin::read(text).filter(is_page).ok_or_else(|| InvalidOrigin(text.clone()));
-        listed.iter().map(read).collect::<Result<_, _>>().map(Self)
+        let origins = listed.iter().map(|text| {
+            Origin::read(text).filter(Origin::is_page).ok_or_else(|| InvalidOrigin(text.clone()))
+        });
+        origins.collect::<Result<_, _>>().map(Self)
     }
 
     /// Whether any other origin is allowed, so that responses depend on it.
@@ -80,6 +78,11 @@ impl Origin {
         let mut host = Host::read(host).filter(|_| is_scheme && !scheme.is_empty())?;
         host.port = host.port.or(default_port(&scheme));
         Some(Self { scheme, host })
+    }
+
+    /// Whether a browser loads pages from it.
+    fn is_page(&self) -> bool {
+        !self.host.name.contains('*') && !matches!(self.scheme.as_str(), "ftp" | "ws" | "wss")
     }
 
     /// Whether the page is from this host. A proxy may have terminated TLS, so the default port is the one of the origin's

@@ -166,8 +166,8 @@ impl Trace {
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let request_id =
             headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(generate_id);
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let parent = text("traceparent").and_then(|parent| SpanContext::parse(parent, text("tracestate")));
+        let parent = text(headers, "traceparent")
+            .and_then(|parent| SpanContext::parse(parent, text(headers, "tracestate")));
         Self { request_id, parent }
     }
 
@@ -177,10 +177,14 @@ impl Trace {
     }
 }
 
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
 /// Letters, digits and `-._:/+=`, which are safe in a log.
 fn is_plain(id: &HeaderValue) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(byte);
-    (1..=MAX_LEN).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
+    (1..=MAX_LEN).contains(&id.len())
+        && id.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(byte))
 }
 
 /// Generates an id that is unique in this process and unlikely in another.

@@ -206,10 +206,12 @@ impl UploadRequest {
                 let allowed = rules.media_types();
                 let kind = modality_of(&named.to_ascii_lowercase());
                 let kind = kind.filter(|_| allowed.iter().any(|one| one.eq_ignore_ascii_case(named)));
-                let found = || named.chars().take(60).collect::<String>().escape_debug().to_string();
-                let refused =
-                    || MediaError::Unsupported { found: Some(found()), allowed: allowed.join(", ") };
-                rules.max_bytes_of(kind.ok_or_else(refused)?)
+                let Some(kind) = kind else {
+                    let found = named.chars().take(60).collect::<String>().escape_debug().to_string();
+                    let allowed = allowed.join(", ");
+                    return Err(MediaError::Unsupported { found: Some(found), allowed }.into());
+                };
+                rules.max_bytes_of(kind)
             }
         };
         let limit = self.max_bytes.map_or(limit, |max_bytes| max_bytes.min(limit));

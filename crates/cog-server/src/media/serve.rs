@@ -5,7 +5,7 @@ use std::{
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
@@ -138,9 +138,8 @@ impl Range {
     /// Returns the range of a request for a file of this length and entity tag. `If-Range` with another tag, or with a date,
     /// selects the complete file.
     pub(super) fn new(method: &Method, headers: &HeaderMap, length: u64, tag: &str) -> Self {
-        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
-        let is_current = text(header::IF_RANGE).is_none_or(|known| known == tag);
-        match text(header::RANGE).filter(|_| method == Method::GET && is_current) {
+        let is_current = text(headers, header::IF_RANGE).is_none_or(|known| known == tag);
+        match text(headers, header::RANGE).filter(|_| method == Method::GET && is_current) {
             Some(range) => Self::read(range, length).unwrap_or(Self::Complete),
             None => Self::Complete,
         }
@@ -160,6 +159,10 @@ impl Range {
             _ => Some(Self::PastEnd),
         }
     }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or_default().trim())
 }
 
 /// Parses digits only; a number that is too large counts as the end of the file.

@@ -45,8 +45,10 @@ impl Message {
     /// E1001 to E1004, with the path of the message.
     pub(super) fn read_list(list: Option<Node<'_>>, name: &str) -> Result<Vec<Self>, OpenAiError> {
         let messages = list.filter(|list| list.is_array()).into_iter().flat_map(|list| list.elements());
-        let read = |(index, message)| Self::read(message, &format!("{name}[{index}]"), name == "input");
-        messages.enumerate().map(read).collect()
+        messages
+            .enumerate()
+            .map(|(index, message)| Self::read(message, &format!("{name}[{index}]"), name == "input"))
+            .collect()
     }
 
     fn read(message: Node<'_>, param: &str, is_item: bool) -> Result<Self, OpenAiError> {
@@ -111,38 +113,46 @@ pub(super) fn input(
 
 /// Returns the role of a message that a module can use.
 fn role(message: Node<'_>, param: &str, is_item: bool) -> Result<Role, OpenAiError> {
-    let refused = |key: &str, message: String| {
-        OpenAiError::new(Code::UnsupportedValue, format!("{param}.{key}"), message)
-    };
     if let Some(kind) =
         message.get("type").and_then(Node::as_str).filter(|kind| is_item && *kind != "message")
     {
-        return Err(refused("type", format!("`{param}.type`: `{}` is not supported", shown(kind))).suggest(
-            "Send messages only: the runtime calls the tools of a module, and no response is stored.",
-        ));
+        return Err(unsupported(
+            param,
+            "type",
+            format!("`{param}.type`: `{}` is not supported", shown(kind)),
+        )
+        .suggest("Send messages only: the runtime calls the tools of a module, and no response is stored."));
     }
     let ignored = if is_item { IGNORED_OF_ITEM } else { IGNORED };
     let known =
         |key: &str| ["role", "content"].contains(&key) || ignored.contains(&key) || is_item && key == "type";
     let other = message.members().find(|(key, value)| !known(key) && !value.is_null());
     if let Some((key, _)) = other {
-        return Err(refused(&shown(key), format!("`{param}.{}` is not supported", shown(key))));
+        return Err(unsupported(param, &shown(key), format!("`{param}.{}` is not supported", shown(key))));
     }
     match message.get("role").and_then(Node::as_str) {
         Some("user") => Ok(Role::User),
         Some("assistant") => Ok(Role::Assistant),
-        Some("system" | "developer") => Err(refused(
+        Some("system" | "developer") => Err(unsupported(
+            param,
             "role",
             format!("`{param}`: a module has its own prompt, and takes no other instructions"),
         )
         .suggest("Remove the message, or put its text into a field of the input.")),
-        Some(role) => Err(refused("role", format!("`{param}.role`: `{}` is not supported", shown(role)))
-            .suggest("Use user or assistant.")),
+        Some(role) => {
+            Err(unsupported(param, "role", format!("`{param}.role`: `{}` is not supported", shown(role)))
+                .suggest("Use user or assistant."))
+        }
         None => {
             let message = format!("`{param}.role` must be a string");
             Err(OpenAiError::new(Code::MissingRequiredField, format!("{param}.role"), message))
         }
     }
+}
+
+/// The error of a member of a message that is not supported.
+fn unsupported(param: &str, key: &str, message: String) -> OpenAiError {
+    OpenAiError::new(Code::UnsupportedValue, format!("{param}.{key}"), message)
 }
 
 /// Adds the members of text that is a JSON object. Returns false for other text.

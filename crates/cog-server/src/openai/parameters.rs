@@ -172,8 +172,10 @@ pub(super) fn keyword<T: std::str::FromStr<Err = cog_spec::ParseEnumError>>(
 ) -> Result<Option<T>, OpenAiError> {
     let Some(value) = text(object, prefix, name)? else { return Ok(None) };
     let name = format!("{prefix}{name}");
-    let unknown = |error| OpenAiError::new(Code::UnsupportedValue, &name, format!("`{name}`: {error}"));
-    value.parse().map(Some).map_err(unknown)
+    value
+        .parse()
+        .map(Some)
+        .map_err(|error| OpenAiError::new(Code::UnsupportedValue, &name, format!("`{name}`: {error}")))
 }
 
 fn mistyped(name: &str, expected: &str) -> OpenAiError {

@@ -25,19 +25,27 @@ impl Reply for ChatReply {
     }
 
     fn begin(&mut self, events: &mut Events) {
-        let role = |w: &mut Writer<'_>| {
-            w.field("role", "assistant");
-            w.field("content", "");
-            w.key("refusal").null();
-        };
-        self.push_chunk(events, None, role, |_| {});
+        self.push_chunk(
+            events,
+            None,
+            |w| {
+                w.field("role", "assistant");
+                w.field("content", "");
+                w.key("refusal").null();
+            },
+            |_| {},
+        );
     }
 
     fn text(&mut self, delta: &str, events: &mut Events) {
-        let content = |w: &mut Writer<'_>| {
-            w.field("content", delta);
-        };
-        self.push_chunk(events, None, content, |_| {});
+        self.push_chunk(
+            events,
+            None,
+            |w| {
+                w.field("content", delta);
+            },
+            |_| {},
+        );
     }
 
     fn end(&mut self, answer: &Answer<'_>, events: &mut Events) {

@@ -67,11 +67,12 @@ async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Resul
 /// Reads a request. Its text and its tree are freed before the run.
 async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(Run, bool), OpenAiError> {
     let (parts, body) = request.into_parts();
-    let parse = move |body: Bytes, lease| {
-        let parsed = ParsedRequest::parse(api, &body)?;
-        Ok::<_, OpenAiError>((parsed, body.len(), lease))
-    };
-    let (mut parsed, bytes, lease) = request::read(app, &caller.client, &parts.headers, body, parse).await?;
+    let (mut parsed, bytes, lease) =
+        request::read(app, &caller.client, &parts.headers, body, move |body: Bytes, lease| {
+            let parsed = ParsedRequest::parse(api, &body)?;
+            Ok::<_, OpenAiError>((parsed, body.len(), lease))
+        })
+        .await?;
     let id = request_id(&parts.extensions);
     drop(parts); // and with them the memory that the request was read into
     let module = app.load(&parsed.module).await?;
@@ -81,8 +82,10 @@ async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(
     let include_usage = parsed.include_usage;
     let is_stream = parsed.stream;
     let loaded = Arc::clone(&module);
-    let input = move || messages::input(parsed.messages()?, api.messages_name(), &loaded);
-    let input = app.offload.run(bytes, input).await?;
+    let input = app
+        .offload
+        .run(bytes, move || messages::input(parsed.messages()?, api.messages_name(), &loaded))
+        .await?;
     options.set_caller(app, &caller);
     let head = Head { id, created: seconds(), model, include_usage };
     let reply: Box<dyn Reply> = match api {

@@ -51,8 +51,8 @@ impl Form {
     /// E1001, with the first other name.
     pub(crate) fn check_fields(&self, module: &Module) -> Result<(), ApiError> {
         let fields = module.contract.media_fields();
-        let is_media = |name: &str| fields.iter().any(|field| field.name == field_of(name).0);
-        let Some(name) = self.names.iter().find(|name| !is_media(name)) else { return Ok(()) };
+        let other = self.names.iter().find(|name| fields.iter().all(|field| field.name != field_of(name).0));
+        let Some(name) = other else { return Ok(()) };
         let message = format!("the input of `{}` has no media field `{}`", module.manifest.name, shown(name));
         let known: Vec<_> = fields.iter().map(|field| format!("`{}`", field.name)).collect();
         let suggestion = match known.as_slice() {
@@ -116,8 +116,11 @@ pub(crate) async fn read_form(
     }
     let files = files.lent;
     let names = named.iter().map(|file| file.name.clone()).collect();
-    let read = move || ExecuteBody::from_value(&to_body(&json, &named)?, bytes, recovery);
-    Ok(Form { body: app.offload.run(bytes, read).await?, files, lease, names })
+    let body = app
+        .offload
+        .run(bytes, move || ExecuteBody::from_value(&to_body(&json, &named)?, bytes, recovery))
+        .await?;
+    Ok(Form { body, files, lease, names })
 }
 
 /// The files of a form that is being read.
@@ -165,8 +168,7 @@ async fn next(form: &mut Multipart<'static>, max_time: Duration) -> Result<Optio
 
 /// Returns the equivalent JSON body of a form.
 fn to_body(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
-    let part = |name: &str| json.iter().find(|(key, _)| key == name).map(|(_, value)| value.node());
-    let input = part("input");
+    let input = part(json, "input");
     if let Some((name, _)) = json
         .iter()
         .enumerate()
@@ -178,7 +180,7 @@ fn to_body(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> 
     let mut text = String::new();
     Writer::compact(&mut text).object(|w| {
         for name in ["_options", "_recovery", "_continue"] {
-            w.optional(name, &part(name));
+            w.optional(name, &part(json, name));
         }
         if input.is_some() || !files.is_empty() {
             w.key("input").object(|w| write_input(w, input, files));
@@ -187,13 +189,21 @@ fn to_body(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> 
     object(text.as_bytes())
 }
 
+/// Returns the JSON part of this name.
+fn part<'a>(json: &'a [(String, Value)], name: &str) -> Option<Node<'a>> {
+    json.iter().find(|(key, _)| key == name).map(|(_, value)| value.node())
+}
+
 /// Checks that each file has its own field in the input.
 fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), ApiError> {
     for (at, file) in files.iter().enumerate() {
         let (key, is_list) = field_of(&file.name);
-        let is_taken = |other: &File| field_of(&other.name).0 == key && !(is_list && other.name == file.name);
-        let is_again = files.get(..at).is_some_and(|before| before.iter().any(is_taken));
-        if key.is_empty() || is_again || input.is_some_and(|input| input.get(key).is_some()) {
+        let is_taken = files
+            .get(..at)
+            .into_iter()
+            .flatten()
+            .any(|before| field_of(&before.name).0 == key && !(is_list && before.name == file.name));
+        if key.is_empty() || is_taken || input.is_some_and(|input| input.get(key).is_some()) {
             let message = format!("the file `{}` has no field of its own in the input", shown(&file.name));
             return Err(ApiError::new(Code::InvalidInput, message)
                 .suggest("Name each file after its field in the input, or NAME[] for an item of a list."));

@@ -29,8 +29,9 @@ pub(crate) fn recovery_from_headers(headers: &HeaderMap) -> Result<Option<Recove
 }
 
 fn last_seq(text: &str) -> Result<u64, ErrorBody> {
-    let message = || format!("header X-Cognitive-Recovery-Seq: `{}` is not a whole number", short(text));
-    number(text).ok_or_else(|| wrong(message()))
+    number(text).ok_or_else(|| {
+        wrong(format!("header X-Cognitive-Recovery-Seq: `{}` is not a whole number", short(text)))
+    })
 }
 
 /// The id of a server-sent event, `SESSION:SEQ` (ruling R51).

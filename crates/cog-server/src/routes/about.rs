@@ -176,7 +176,6 @@ struct ModuleDescription<'a>(&'a Module);
 impl ToJson for ModuleDescription<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Module { manifest, contract, .. } = self.0;
-        let schema = |schema: Option<&serde_json::Value>| schema.map(Value::from);
         w.object(|w| {
             w.field("name", &manifest.name);
             facts(w, manifest);
@@ -184,10 +183,10 @@ impl ToJson for ModuleDescription<'_> {
             w.field("chunk_type", manifest.response.chunk_type.as_str());
             w.field("input_modalities", &manifest.modalities.input);
             w.field("output_modalities", &manifest.modalities.output);
-            w.optional("input", &schema(contract.input_schema()));
-            w.optional("data", &schema(contract.data_schema()));
-            w.optional("meta", &schema(contract.meta_schema()));
-            w.optional("error", &schema(contract.error_schema()));
+            w.optional("input", &contract.input_schema().map(Value::from));
+            w.optional("data", &contract.data_schema().map(Value::from));
+            w.optional("meta", &contract.meta_schema().map(Value::from));
+            w.optional("error", &contract.error_schema().map(Value::from));
         });
     }
 }

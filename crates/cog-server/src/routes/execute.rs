@@ -53,10 +53,10 @@ pub(crate) async fn execute(
         // Boxed: otherwise the future of every run would be as large as the future of a form.
         Box::pin(request::read_form(&app, &client, &parts.headers, body, recovery)).await?
     } else {
-        let parse = move |body: Bytes, lease| {
+        request::read(&app, &client, &parts.headers, body, move |body: Bytes, lease| {
             Ok::<_, ApiError>(Form::without_files(ExecuteBody::parse(&body, recovery)?, lease))
-        };
-        request::read(&app, &client, &parts.headers, body, parse).await?
+        })
+        .await?
     };
     let module = app.load(&name).await?;
     form.check_fields(&module)?;
@@ -89,8 +89,11 @@ pub(crate) async fn run(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let parse = |body: Bytes, lease| Ok::<_, ApiError>((RunBody::parse(&body)?, lease));
-    let (mut body, _lease) = request::read(&app, &caller.client, &parts.headers, body, parse).await?;
+    let (mut body, _lease) =
+        request::read(&app, &caller.client, &parts.headers, body, |body: Bytes, lease| {
+            Ok::<_, ApiError>((RunBody::parse(&body)?, lease))
+        })
+        .await?;
     body.options.set_caller(&app, &caller);
     let module = app.load(&body.module).await?;
     Ok(deliver::run_to_response(&app, &module, body.input, body.options, body.bytes).await)
@@ -150,8 +153,8 @@ fn not_a_socket(rejection: &WebSocketUpgradeRejection) -> Response {
 fn has_key(headers: &HeaderMap) -> bool {
     let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
     let (Some(key), None) = (keys.next(), keys.next()) else { return false };
-    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-    key.as_bytes().strip_suffix(b"==").is_some_and(|key| key.len() == 22 && key.iter().all(is_digit))
+    let Some(digits) = key.as_bytes().strip_suffix(b"==") else { return false };
+    digits.len() == 22 && digits.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte))
 }
 
 fn refuse(status: StatusCode, message: &str) -> Response {

@@ -48,12 +48,12 @@ async fn answer(app: &App, http: &McpHttp, request: Request<Body>) -> Response {
     let client = client(&parts.extensions);
     let http = http.clone();
     let headers = parts.headers.clone();
-    let parse = move |body: Bytes, lease: BodyLease| {
+    let begun = request::read(app, &client, &headers, body, move |body: Bytes, lease: BodyLease| {
         // The memory of the body is in use until the call has ended.
         parts.extensions.insert(Arc::new(lease));
         Ok::<_, ApiError>(Answer::begin(http, Request::from_parts(parts, body)))
-    };
-    match request::read(app, &client, &headers, body, parse).await {
+    });
+    match begun.await {
         Ok(Answer::Done(response)) => response,
         Ok(Answer::Waiting(answer)) => answer.await,
         Err(error) => error.into_response(),

@@ -37,8 +37,10 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let parse = |body: Bytes, _lease| Ok::<_, ApiError>(UploadRequest::read(&request::object(&body)?)?);
-    let wanted = request::read(&app, &client, &parts.headers, body, parse).await?;
+    let wanted = request::read(&app, &client, &parts.headers, body, |body: Bytes, _lease| {
+        Ok::<_, ApiError>(UploadRequest::read(&request::object(&body)?)?)
+    })
+    .await?;
     let ticket = app.media.create(&client.owner(), wanted)?;
     let mut response = answer::json(StatusCode::CREATED, &ticket);
     if let Ok(location) = HeaderValue::from_str(&ticket.url()) {

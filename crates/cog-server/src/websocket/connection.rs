@@ -53,13 +53,11 @@ pub(super) enum Unreadable {
 impl From<&axum::Error> for Unreadable {
     /// The library reports the reason as text only.
     fn from(error: &axum::Error) -> Self {
-        let error = error.to_string();
-        let contains = |text| error.contains(text);
-        match () {
-            () if contains("too long") => Self::TooLarge,
-            () if contains("UTF-8") => Self::Broken(close_code::INVALID),
-            () if contains("protocol error") => Self::Broken(close_code::PROTOCOL),
-            () => Self::Interrupted,
+        match error.to_string() {
+            error if error.contains("too long") => Self::TooLarge,
+            error if error.contains("UTF-8") => Self::Broken(close_code::INVALID),
+            error if error.contains("protocol error") => Self::Broken(close_code::PROTOCOL),
+            _ => Self::Interrupted,
         }
     }
 }
