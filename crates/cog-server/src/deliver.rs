@@ -41,6 +41,7 @@ pub(crate) async fn deliver(
     }
     match (delivery, &request.body.recovery) {
         (Delivery::Stream(wire), _) => stream(app, request, wire).await,
+        // Only a stream can be resumed, whatever the module's mode is.
         (_, Some(_)) => stream(app, request, Wire::Sse).await,
         _ => Ok(envelope(app, request, delivery).await),
     }
@@ -92,6 +93,7 @@ pub(crate) async fn run(
         Ok(chunks) => pin!(chunks.fold()),
         Err(refused) => return *refused,
     };
+    // After the cancellation, the run still ends by itself, with the envelope of a shutdown.
     tokio::select! {
         envelope = &mut answer => return envelope,
         () = app.guard.drain.over.cancelled() => cancellation.cancel(CancelReason::Shutdown),

@@ -51,6 +51,7 @@ pub(crate) async fn follow(
         Ok(subscriber) => return Ok(Subscription { subscriber, is_new: false }),
         Err(error) => error,
     };
+    // A server without recovery, and a client without access, would fail in the same way again.
     let may_start_again = !matches!(error, ResumeError::Disabled | ResumeError::Refused(_));
     if request.body.input.is_none() || !may_start_again {
         return Err(error.into_envelope().into());
@@ -94,6 +95,7 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -
         return Err(ApiError::new(Code::MissingRequiredField, "missing field `input`"));
     };
     request.files.iter_mut().for_each(UploadLease::retain);
+    // The run holds them, not the response: it continues when the client disconnects.
     let slot = Box::new((slot, request.files, request.lease));
     let detached = request.body.options.detach;
     let cancellation = request.body.options.run.cancellation.clone();

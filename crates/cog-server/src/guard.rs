@@ -81,6 +81,7 @@ impl std::ops::Deref for Guard {
 /// [`timing::Timing`] to the extensions of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
+    // Host and Origin come before the token: a page of another site must not learn whether a token is valid.
     let (page, host) = guard.page(&request);
     let admitted = host.and_then(|host| Ok((host, guard.admit(&request)?)));
     let mut response = match admitted {
@@ -111,6 +112,7 @@ impl Guards {
     /// The client, if the request is allowed.
     fn admit(&self, request: &Request<Body>) -> Result<Client, Refusal> {
         let peer = peer(request);
+        // Probes are not limited: an orchestrator restarts a server whose probe fails.
         if WITHOUT_TOKEN.contains(&request.uri().path()) {
             return Ok(Client::from_ip(peer.ip()));
         }
@@ -120,6 +122,7 @@ impl Guards {
             let client = Client::from_ip(peer.ip());
             return self.rates.check(&client).map(|()| client);
         }
+        // A browser sends a preflight without the token.
         if origin::is_preflight(request.method(), request.headers()) {
             return Ok(Client::from_ip(peer.ip()));
         }

@@ -150,7 +150,7 @@ impl Accept {
         for (range, weight) in ranges.filter_map(range) {
             let forms = [&mut accept.json, &mut accept.sse, &mut accept.ndjson];
             for ((form, closest), names) in forms.into_iter().zip(&mut closest).zip(NAMES) {
-                // The most specific range of a format counts.
+                // The most specific range of a format counts, wherever it stands in the header (RFC 9110 section 12.5.1).
                 let Some(closeness) = names.iter().filter_map(|name| matches(range, name)).max() else {
                     continue;
                 };

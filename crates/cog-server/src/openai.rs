@@ -178,7 +178,7 @@ impl Answer<'_> {
 struct Events(String);
 
 impl Events {
-    /// Adds an event. Those of chat completions have no name.
+    /// Adds an event. Events of chat completions have no name.
     fn push(&mut self, name: Option<&str>, write: impl FnOnce(&mut Writer<'_>)) {
         if let Some(name) = name {
             self.0.push_str("event: ");

@@ -138,6 +138,7 @@ fn specified(schema: Schema, shared: &mut Map<String, Value>, all: &mut Map<Stri
         true => capitalized(key),
         false => format!("{title}{}", capitalized(key)),
     };
+    // First all names, because a definition may refer to a later one.
     for (key, definition) in &definitions {
         shared.entry(key).or_insert_with(|| definition.clone());
     }

@@ -226,6 +226,7 @@ impl Connections {
                     Ok((stream, peer, permit)) => self.open(stream, peer, permit),
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
+                        // Without open files left, `accept` fails again at once.
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -275,6 +276,7 @@ async fn connection(
         request.extensions_mut().insert(ConnectInfo(peer));
         router.clone().call(request)
     });
+    // The upgrade of a WebSocket continues in a task of its own, which holds the stream and its permit.
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -147,6 +147,7 @@ impl Conversation {
     /// Sends a session's chunks, and reads messages meanwhile.
     async fn follow(&mut self, mut subscriber: Subscriber) -> Flow {
         self.has_run = true;
+        // The first tick of an interval is immediate; no ping is due at the start.
         let interval = self.app.settings.keepalive_interval;
         let mut keepalive = interval_at(Instant::now() + interval, interval);
         loop {
@@ -154,7 +155,7 @@ impl Conversation {
                 batch = subscriber.next() => {
                     let Some(batch) = batch else { return Continue(()) };
                     self.send(&batch).await?;
-                    // The client may send the next body as soon as it has the last chunk.
+                    // The client may send the next body as soon as it has the last chunk, before the session has ended.
                     if has_end(&batch) {
                         return Continue(());
                     }

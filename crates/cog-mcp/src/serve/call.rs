@@ -133,6 +133,7 @@ impl Call<'_> {
 
     fn asking(&self) -> Asking {
         let can_ask = self.context.client_capabilities().and_then(|can| can.elicitation);
+        // A client that names neither form nor URL has forms: the capability is older than the choice.
         let can_ask = can_ask.is_some_and(|forms| forms.form.is_some() || forms.url.is_none());
         let version = self.context.protocol_version();
         match version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str()) {

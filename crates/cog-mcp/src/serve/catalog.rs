@@ -46,6 +46,7 @@ impl Catalog {
     pub(super) fn tool(&self, name: &str, module: &Arc<Module>) -> Tool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, tool)) = known.get(name)
+            // A changed module is loaded into another allocation; the weak reference keeps this one from being reused.
             && std::ptr::eq(of.as_ptr(), Arc::as_ptr(module))
         {
             return tool.clone();

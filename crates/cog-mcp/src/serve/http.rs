@@ -79,7 +79,7 @@ impl McpHttp {
         let has_parameters =
             request.headers().keys().any(|name| name.as_str().starts_with(PARAMETER_HEADERS));
         let request = request.map(|body| {
-            // A body that is not UTF-8 is not JSON, as an empty one.
+            // A body that is not UTF-8 is not JSON either; an empty one gets the same error.
             let body = String::from_utf8(body.into()).unwrap_or_default();
             // `rmcp` compares these headers with the arguments, which it cannot see in their text.
             match incoming_call(&body) {

@@ -48,6 +48,7 @@ impl Bodies {
             true => Err(too_large(self.max_bytes)),
             false => self.collect(client, &mut body, announced).await,
         };
+        // A slow client gets its response at once: waiting for the rest would be waiting for the same client again.
         if read.as_ref().is_err_and(|refusal| refusal.reason() != Reason::BodySlow) {
             discard(&mut body).await;
         }
@@ -69,6 +70,7 @@ impl Bodies {
             if read > self.max_bytes {
                 return Err(too_large(self.max_bytes));
             }
+            // A chunked body has no length: it takes the share of the largest one, and returns the rest at its end.
             if read > MIN_BYTES && lease.is_none() {
                 lease = self.memory.take(client, self.max_bytes).await?;
                 deadline = Instant::now() + self.max_time;

@@ -137,6 +137,7 @@ impl Rates {
         let now = Instant::now();
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.clean(now);
+        // Tokens keep their own entries, because the operator has bounded their number.
         let shares = matches!(client, Client::Peer(_)) && table.is_full;
         let client = if shares { &Client::Others } else { client };
         let known = table.busy_until.get_mut(client);
@@ -147,6 +148,7 @@ impl Rates {
                 Refusal::new(Reason::Rate, StatusCode::TOO_MANY_REQUESTS, self.error()).retry_after(wait)
             );
         }
+        // A refused request does not count. Otherwise a client that retries too early would never be served.
         match known {
             Some(until) => *until = busy_until,
             None => drop(table.busy_until.insert(client.clone(), busy_until)),
@@ -213,6 +215,7 @@ impl Slots {
     /// 429 E4002, where the client or all clients have used their slots.
     pub(crate) fn take(&self, client: &Client) -> Result<Slot, Refusal> {
         let mut taken = lock(&self.taken);
+        // The total comes first: it needs no entry in the table.
         if taken.total >= self.total {
             return Err(self.none_in_total());
         }

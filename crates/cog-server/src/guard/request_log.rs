@@ -81,6 +81,7 @@ impl RequestLog {
     pub(crate) fn close_with(mut self, response: Response) -> Response {
         self.status = Some(response.status());
         self.refused = response.extensions().get().copied();
+        // The bytes of a complete body are sent later, but its record ends here, which saves a box per request.
         if response.body().size_hint().exact().is_some() {
             return response;
         }

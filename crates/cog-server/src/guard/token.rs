@@ -128,6 +128,7 @@ impl Tokens {
 
     /// Returns the holder of the token with this digest. The digests of all tokens are compared, each in constant time.
     fn holder(&self, digest: &[u8; 32]) -> Option<Client> {
+        // No early return: the time must not depend on which token matches, or whether one does.
         let list = self.list();
         let mut found = u64::MAX;
         for (index, known) in (0_u64..).zip(list.iter()) {
@@ -315,6 +316,7 @@ fn read_line(line: usize, text: &str) -> Result<Known, TokenFileError> {
     if name.is_some_and(|name| !is_name(name)) {
         return Err(TokenFileError::Name { line });
     }
+    // The digest is computed first, because it also names a token without a name.
     let name = name.map_or_else(|| short(&digest), str::to_owned);
     Ok(Known { digest, client: Client::Token(name.into()) })
 }

@@ -32,7 +32,7 @@ enum Role {
 }
 
 impl Message {
-    /// A text of the user, which is the parameter of this name.
+    /// A user's message with this text, from the parameter of this name.
     pub(super) fn from_user_text(text: &str, param: &str) -> Self {
         let content = Content { text: Some(text.to_owned()), ..Content::default() };
         let [role_param, content_param] = [param; 2].map(str::to_owned);
@@ -225,7 +225,7 @@ fn has_text_field(module: &Module, param: &str) -> Result<(), OpenAiError> {
 /// The content of a message.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Content {
-    /// The text parts, as one text.
+    /// The text parts, joined.
     pub(super) text: Option<String>,
     /// The files as sources of media (docs/spec/media.md).
     pub(super) files: Vec<serde_json::Value>,

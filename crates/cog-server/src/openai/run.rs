@@ -128,6 +128,7 @@ fn seconds() -> u64 {
 async fn respond_with_stream(app: &App, run: Run) -> Result<Response, OpenAiError> {
     let slot = app.slot(&run.client)?;
     let Run { module, input, mut options, format, reply, bytes, lease, .. } = run;
+    // OpenAI's clients append text, and have no form for a value that replaces another.
     options.run.chunk_type = Some(ChunkType::Delta);
     let cancellation = options.run.cancellation.clone();
     let live = Live::from_module(&module);

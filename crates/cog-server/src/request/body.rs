@@ -27,7 +27,7 @@ pub(crate) struct ExecuteBody {
     pub(crate) options: Box<Options>,
     /// `_recovery`.
     pub(crate) recovery: Option<Recovery>,
-    /// The size of the JSON text. That of a halted run which continues is not known: its state is in a file.
+    /// The size of the JSON text; unknown for a halted run that continues, whose state is in a file.
     pub(crate) bytes: usize,
 }
 
@@ -107,6 +107,7 @@ impl ExecuteBody {
         let options = value.get("_options").map(Options::read).transpose()?;
         let mut options = options.map(Box::new).unwrap_or_default();
         options.run.approval = approval;
+        // Its file may be large, so it is always read off the event loop.
         let bytes = if options.run.approval.is_some() { usize::MAX } else { bytes };
         Ok(Self { input, options, recovery, bytes })
     }
@@ -139,6 +140,7 @@ impl RunBody {
 
 /// Parses a JSON object.
 pub(crate) fn object(body: &[u8]) -> Result<Value, ApiError> {
+    // The guard has limited the size of the body already.
     let limits = Limits::default().with_bytes(body.len() as u64);
     let value = Value::parse_within(body, limits).map_err(|error| syntax(body, &error))?;
     match value.is_object() {

@@ -129,6 +129,7 @@ pub(crate) async fn socket(
             "invalid Sec-WebSocket-Key: it must be 16 bytes in base64",
         ));
     }
+    // Before the upgrade, so that an unknown module has a status and not only a frame.
     app.load(&name).await.map_err(|error| ApiError::from(error).into_response())?;
     let upgrade = bounded(upgrade.protocols([PROTOCOL]), app.settings.max_message_bytes);
     let credential = Credential::from_headers(&headers);
