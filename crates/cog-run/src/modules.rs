@@ -8,7 +8,7 @@ use std::{
 };
 
 use cog_module::{Choice, Finder, Module, Origin, Trust, load};
-use cog_spec::ErrorBody;
+use cog_spec::{Code, ErrorBody};
 
 use crate::error;
 
@@ -21,6 +21,8 @@ pub(crate) struct Modules {
     found: Mutex<HashMap<ModuleKey, Found>>,
     /// The loaded module of each directory, with the trust that its runs have.
     loaded: Mutex<HashMap<Place, Loaded>>,
+    /// Why the files of a module could not be loaded at the last check, by the requested name.
+    failed: Mutex<HashMap<ModuleKey, ErrorBody>>,
     /// Locked while files are read, so that concurrent requests load a changed module once.
     loading: Mutex<()>,
 }
@@ -76,8 +78,22 @@ enum SearchBy {
 }
 
 type Place = (PathBuf, Trust);
-type Loaded = (Fingerprint, Arc<Module>);
-type Found = (Instant, Arc<Module>);
+
+/// A loaded module.
+struct Loaded {
+    fingerprint: Fingerprint,
+    module: Arc<Module>,
+    /// Files that differ from those of the module, and since when. They are loaded once they stay the same.
+    changed: Option<(Fingerprint, Instant)>,
+}
+
+/// The last check of a requested name or path.
+struct Found {
+    at: Instant,
+    module: Arc<Module>,
+    /// Since when nothing is found.
+    missing_since: Option<Instant>,
+}
 
 impl Modules {
     pub(crate) fn new(finder: Finder, reload_interval: Duration) -> Self {
@@ -86,12 +102,15 @@ impl Modules {
             reload_interval,
             found: Mutex::default(),
             loaded: Mutex::default(),
+            failed: Mutex::default(),
             loading: Mutex::default(),
         }
     }
 
-    /// Loads a module, compiled once per state of its files. The files are checked again after the reload
-    /// interval.
+    /// Loads a module, compiled once per state of its files. The files are checked again after the reload interval.
+    ///
+    /// A module that is loaded stays until other files have stayed the same for the reload interval and are valid: files that are
+    /// being copied, and broken ones, do not replace it.
     pub(crate) fn load(&self, key: ModuleKey) -> Result<Arc<Module>, ErrorBody> {
         if let Some(module) = self.cached(&key) {
             return Ok(module);
@@ -100,15 +119,46 @@ impl Modules {
         if let Some(module) = self.cached(&key) {
             return Ok(module); // another request has loaded it in the meantime
         }
-        let module = self.find_and_load(&key)?;
-        lock(&self.found).insert(key, (Instant::now(), Arc::clone(&module)));
+        let loaded = self.find_and_load(&key);
+        let module = match &loaded {
+            Ok(module) => Some(Arc::clone(module)),
+            Err(error) => self.still_found(&key, error),
+        };
+        let Some(module) = module else {
+            lock(&self.found).remove(&key);
+            return loaded;
+        };
+        let mut found = lock(&self.found);
+        let at = Instant::now();
+        let missing_since = match loaded {
+            Ok(_) => None,
+            Err(_) => found.get(&key).and_then(|found| found.missing_since).or(Some(at)),
+        };
+        found.insert(key, Found { at, module: Arc::clone(&module), missing_since });
         Ok(module)
+    }
+
+    /// Returns why the files of a module could not be loaded at the last check. An earlier version may still be in use.
+    pub(crate) fn failure(&self, key: &ModuleKey) -> Option<ErrorBody> {
+        lock(&self.failed).get(key).cloned()
+    }
+
+    /// Returns the module that was found under this name before, if it has disappeared just now: a deployment may be replacing its
+    /// directory.
+    fn still_found(&self, key: &ModuleKey, error: &ErrorBody) -> Option<Arc<Module>> {
+        if error.code != Code::ModuleNotFound.into() || self.reload_interval.is_zero() {
+            return None;
+        }
+        let found = lock(&self.found);
+        let found = found.get(key)?;
+        let is_recent = found.missing_since.is_none_or(|since| since.elapsed() < self.reload_interval);
+        is_recent.then(|| Arc::clone(&found.module))
     }
 
     /// Returns the module when its files need no check.
     pub(crate) fn cached(&self, key: &ModuleKey) -> Option<Arc<Module>> {
         let found = lock(&self.found);
-        let (at, module) = found.get(key)?;
+        let Found { at, module, .. } = found.get(key)?;
         (at.elapsed() < self.reload_interval).then(|| Arc::clone(module))
     }
 
@@ -138,16 +188,81 @@ impl Modules {
         };
         let place = (origin.path_of(""), trust.clone());
         let fingerprint = Fingerprint::new(&origin);
-        if let Some((known, module)) = lock(&self.loaded).get(&place)
-            && *known == fingerprint
+        let former = self.former(&place, &fingerprint);
+        if let Some(Former { module, state }) = &former
+            && *state != FileState::Changed
         {
+            if *state == FileState::Same {
+                lock(&self.failed).remove(key);
+            }
             return Ok(Arc::clone(module));
         }
-        let module = load(&origin).map_err(|error| error::from_loading(name, &error))?;
-        let module = Arc::new(Module { trust, ..module });
-        lock(&self.loaded).insert(place, (fingerprint, Arc::clone(&module)));
-        Ok(module)
+        let loaded = load(&origin).map_err(|error| error::from_loading(name, &error));
+        if let Some(Former { module, .. }) = &former
+            && Fingerprint::new(&origin) != fingerprint
+        {
+            return Ok(Arc::clone(module)); // files that changed while they were read may not belong together
+        }
+        match (loaded, former) {
+            (Ok(module), _) => {
+                let module = Arc::new(Module { trust, ..module });
+                let loaded = Loaded { fingerprint, module: Arc::clone(&module), changed: None };
+                lock(&self.loaded).insert(place, loaded);
+                lock(&self.failed).remove(key);
+                Ok(module)
+            }
+            (Err(error), former) => {
+                let before = lock(&self.failed).insert(key.clone(), error.clone());
+                let Some(Former { module, .. }) = former else { return Err(error) };
+                if before.as_ref() != Some(&error) {
+                    tracing::warn!(
+                        module = name,
+                        error = error.message,
+                        "the changed files of a module cannot be loaded; its last version stays in use"
+                    );
+                }
+                Ok(module)
+            }
+        }
     }
+
+    /// Returns the module that is loaded from a place; none if none is.
+    fn former(&self, place: &Place, fingerprint: &Fingerprint) -> Option<Former> {
+        let mut loaded = lock(&self.loaded);
+        let known = loaded.get_mut(place)?;
+        let state = match &known.changed {
+            _ if known.fingerprint == *fingerprint => FileState::Same,
+            Some((changed, since)) if changed == fingerprint => {
+                match since.elapsed() < self.reload_interval {
+                    true => FileState::Changing,
+                    false => FileState::Changed,
+                }
+            }
+            // A copy takes a while, and each of its files may be valid together with the old ones.
+            _ if !self.reload_interval.is_zero() => {
+                known.changed = Some((fingerprint.clone(), Instant::now()));
+                FileState::Changing
+            }
+            _ => FileState::Changed,
+        };
+        Some(Former { module: Arc::clone(&known.module), state })
+    }
+}
+
+/// A module that is loaded, and what became of its files.
+struct Former {
+    module: Arc<Module>,
+    state: FileState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileState {
+    /// The files are those of the module.
+    Same,
+    /// The files differ, and have not stayed the same for the reload interval.
+    Changing,
+    /// The files differ, and must be loaded.
+    Changed,
 }
 
 /// Locks a map. A map is consistent between any two statements, so a poisoned lock is usable.
@@ -156,7 +271,7 @@ fn lock<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The fingerprint of a module's files: name, length and modification time of each.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Fingerprint(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
 impl Fingerprint {
@@ -185,6 +300,75 @@ mod tests {
     use std::{sync::Barrier, thread};
 
     use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(40);
+
+    /// Writes the files of a module, whose prompt is this text.
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+    fn write(root: &Path, prompt: &str, schema: &str) {
+        let directory = root.join("m");
+        std::fs::create_dir_all(&directory).unwrap();
+        let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\nexcludes: []\n";
+        for (file, text) in [("module.yaml", manifest), ("prompt.md", prompt), ("schema.json", schema)] {
+            std::fs::write(directory.join(file), text).unwrap();
+        }
+    }
+
+    const SCHEMA: &str = r#"{"input": {"type": "object"}, "data": {"type": "object"}}"#;
+
+    /// Returns modules that have loaded `m`, and their directory.
+    fn loaded(interval: Duration) -> (Modules, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), "First.", SCHEMA);
+        let modules = Modules::new(Finder::new(".", vec![directory.path().to_owned()], None), interval);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
+        (modules, directory)
+    }
+
+    #[test]
+    fn broken_files_do_not_replace_a_loaded_module() {
+        let (modules, directory) = loaded(Duration::ZERO);
+        write(directory.path(), "Second.", "{ half a schem");
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
+        let failure = modules.failure(&ModuleRef::Name("m").key()).unwrap();
+        assert_eq!(failure.code, Code::ModuleInvalid.into());
+        write(directory.path(), "Second.", SCHEMA);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "Second.");
+        assert_eq!(modules.failure(&ModuleRef::Name("m").key()), None);
+    }
+
+    #[test]
+    fn changed_files_are_loaded_once_they_stay_the_same() {
+        let (modules, directory) = loaded(INTERVAL);
+        // The copy has reached the prompt, and not the schema: the files are valid, but do not belong together.
+        write(directory.path(), "A second prompt.", SCHEMA);
+        thread::sleep(INTERVAL);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
+        write(directory.path(), "A second prompt.", &SCHEMA.replace("{", "{ "));
+        thread::sleep(INTERVAL);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
+        thread::sleep(INTERVAL);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "A second prompt.");
+    }
+
+    #[test]
+    fn directory_that_is_replaced_does_not_lose_its_module() {
+        let (modules, directory) = loaded(INTERVAL);
+        std::fs::remove_dir_all(directory.path().join("m")).unwrap();
+        thread::sleep(INTERVAL);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
+        thread::sleep(INTERVAL);
+        assert_eq!(modules.load_name("m").unwrap_err().code, Code::ModuleNotFound.into());
+    }
+
+    #[test]
+    fn module_that_never_loaded_reports_its_error() {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), "First.", "{");
+        let modules = Modules::new(Finder::new(".", vec![directory.path().to_owned()], None), Duration::ZERO);
+        assert_eq!(modules.load_name("m").unwrap_err().code, Code::ModuleInvalid.into());
+        assert!(modules.failure(&ModuleRef::Name("m").key()).is_some());
+    }
 
     #[test]
     fn concurrent_requests_load_a_module_once() {

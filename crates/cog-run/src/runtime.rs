@@ -81,8 +81,8 @@ impl Runtime {
 
     /// Loads a module: `"code-reviewer"`, or a path. [`ModuleRef`] also has names that are not the user's choice.
     ///
-    /// The module is compiled once and cached. When its files change, it is reloaded after
-    /// [`RuntimeBuilder::reload_interval`] at the latest.
+    /// The module is compiled once and cached. When its files change, it is reloaded once they have stayed the same for
+    /// [`RuntimeBuilder::reload_interval`]. If they cannot be loaded, the version before stays in use, with a line in the log.
     ///
     /// # Errors
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008
@@ -109,6 +109,12 @@ impl Runtime {
     /// another thread when it returns none.
     pub fn cached(&self, module: ModuleRef<'_>) -> Option<Arc<Module>> {
         self.state.modules.cached(&module.key())
+    }
+
+    /// Returns why the files of a module could not be loaded when they were checked last. An earlier version may still be in use;
+    /// [`Runtime::load`] returns it.
+    pub fn load_failure(&self, module: ModuleRef<'_>) -> Option<ErrorBody> {
+        self.state.modules.failure(&module.key())
     }
 
     /// Returns the providers of the runtime.

@@ -177,9 +177,12 @@ async fn repeated_run_is_checked_again() {
     let session = bench.start();
     drop(session.follow(StartFrom::Beginning));
     bench.sessions.idle().await;
-    support::write(&bench.directory, "m/module.yaml", "name: [");
+    // Only agents may call the module now.
+    let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+                    invocation: { user_invocable: false }\n";
+    support::write(&bench.directory, "m/module.yaml", manifest);
     let refused = bench.resume(session.id(), 0).await.err().unwrap();
-    assert_eq!(refused.code().as_str(), "E4008");
+    assert_eq!(refused.code().as_str(), "E4007");
     assert!(!refused.into_envelope().is_ok());
     assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
 }
