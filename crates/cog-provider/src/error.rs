@@ -443,6 +443,24 @@ impl ProviderError {
         }
     }
 
+    /// Returns what a client of a server reads instead of the message, which contains the operator's addresses and variables, and the
+    /// vendor's text. None for an unsupported request, whose message is about the request alone.
+    fn client_message(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Request(_) => return None,
+            Self::RateLimited { is_quota: false, .. } => "the rate limit of the provider is exceeded",
+            Self::RateLimited { is_quota: true, .. } => "the quota of the provider's account is used up",
+            Self::ContextOverflow { .. } => "the request exceeds the context window of the model",
+            Self::Filtered { .. } => "the provider refused the request",
+            Self::Rejected { .. } => "the provider rejected the request",
+            Self::Malformed { .. } | Self::TooLarge { .. } => "the provider sent an invalid reply",
+            Self::Interrupted { .. } => "the reply of the provider was interrupted",
+            Self::Timeout { .. } => "the provider did not reply in time",
+            Self::Other { .. } => "the call to the provider failed",
+            _ => "the provider is not available",
+        })
+    }
+
     /// Returns a suggestion for fixing the error.
     pub fn suggestion(&self) -> Option<String> {
         Some(match self {
@@ -529,6 +547,7 @@ impl From<&ProviderError> for ErrorBody {
         let mut body = ErrorBody::new(error.code(), error.to_string()).with_recoverable(error.recoverable());
         body.suggestion = error.suggestion();
         body.details = (!details.is_empty()).then(|| Value::from(serde_json::Value::from(details)));
+        body.client_message = error.client_message();
         body
     }
 }

@@ -16,13 +16,14 @@
 //
 // `RuntimeState` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
 // `options` is what a user says of a run, and `context` what surrounds it: its session, its log of calls, the runs that lead to
-// it. `budget` limits it and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
+// it. `budget` limits it, `client_rules` restricts its client, and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
 
 mod budget;
 mod cache;
 mod call_log;
 mod cancellation;
 mod changes;
+mod client_rules;
 mod clock;
 mod compiled;
 mod composition;
@@ -59,6 +60,7 @@ pub use crate::{
     budget::{Budget, BudgetLimits, BudgetUsage},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
+    client_rules::{ClientRules, ModelAccess},
     context::{RecoveryOffer, RunContext},
     input::RunInput,
     module_context::{ContextLimits, ContextScope, ContextStore},

@@ -9,7 +9,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
 pub(crate) use self::json::{read_stored, write_stored};
 use crate::{
-    Budget, Cancellation, ContextScope,
+    Budget, Cancellation, ClientRules, ContextScope,
     events::{Listeners, RunEvents},
     tool::{Tool, ToolList},
 };
@@ -78,6 +78,8 @@ pub struct RunOptions {
     pub handoff_to: Option<String>,
     /// The budgets that the calls of the run are counted in, in addition to the budget that the runtime has for each run.
     pub budgets: Vec<Budget>,
+    /// The rules for the client of a server, and for all parts of its run.
+    pub client: ClientRules,
     /// The listeners of this run, without its parts.
     pub(crate) events: Listeners,
 }

@@ -41,14 +41,27 @@ pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
     }
     let queue = ChunkQueue::default();
     let driver = Driver::new(run.plan, run.rules, queue.clone());
-    ChunkStream::new(session_id, queue, driver.run()).observed(run.open)
+    ChunkStream::new(session_id, queue, driver.run()).observed(run.open).shown_to(run.client)
 }
 
 /// Runs the steps before the call, and reports a run that is refused to its listeners.
 ///
 /// # Errors
-/// The errors of [`prepare`].
+/// The errors of [`prepare`], as the client receives them.
 pub(crate) fn prepare_with_events(
+    state: &Arc<RuntimeState>,
+    module: &Arc<Module>,
+    input: RunInput,
+    options: &RunOptions,
+    context: RunContext,
+    mode: &CompositionMode,
+) -> Result<PreparedRun, ErrorBody> {
+    // Here and in the stream, every error leaves a run: also that of a part, before the run around it repeats it.
+    prepare_observed(state, module, input, options, context, mode)
+        .map_err(|error| options.client.shown(error))
+}
+
+fn prepare_observed(
     state: &Arc<RuntimeState>,
     module: &Arc<Module>,
     input: RunInput,

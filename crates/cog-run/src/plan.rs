@@ -10,7 +10,7 @@ use cog_provider::{ModelRequest, OptionalPart, Provider, ProviderError, Rejected
 use cog_spec::{Code, Dialect, ErrorBody, Response, Warning, WarningCode};
 
 use crate::{
-    Budget, Cancellation, RunContext, RunOptions,
+    Budget, Cancellation, ClientRules, RunContext, RunOptions,
     cache::CacheSink,
     clock,
     composition::PendingComposition,
@@ -31,6 +31,8 @@ pub(crate) struct PreparedRun {
     pub(crate) rules: AnswerRules,
     /// What reports the end of the run, if there are listeners.
     pub(crate) open: Option<Box<OpenRun>>,
+    /// The rules for the client, by which its errors are shown.
+    pub(crate) client: ClientRules,
 }
 
 /// The providers, the request and the limits of a run.

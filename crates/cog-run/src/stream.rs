@@ -13,7 +13,7 @@ use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
 use tokio::task::yield_now;
 
-use crate::events::OpenRun;
+use crate::{ClientRules, events::OpenRun};
 
 /// The chunks of one run in order: first a meta chunk, last `final` or an error (SPEC 3.2).
 ///
@@ -27,6 +27,8 @@ pub struct ChunkStream {
     ready: VecDeque<Chunk>,
     /// What reports the end of the run to its listeners.
     open: Option<Box<OpenRun>>,
+    /// The rules by which errors are shown.
+    client: ClientRules,
 }
 
 /// The queue into which a run writes its chunks. All chunks written before the run waits are read at once. A run that writes
@@ -50,12 +52,18 @@ impl ChunkStream {
     ) -> Self {
         let mut ready = VecDeque::new();
         queue.move_to(&mut ready); // chunks written before the run starts come first
-        Self { session_id, run: Some(Box::pin(run)), queue, ready, open: None }
+        let client = ClientRules::default();
+        Self { session_id, run: Some(Box::pin(run)), queue, ready, open: None, client }
     }
 
     /// Sets what reports the end of the run.
     pub(crate) fn observed(self, open: Option<Box<OpenRun>>) -> Self {
         Self { open, ..self }
+    }
+
+    /// Sets the rules by which errors are shown.
+    pub(crate) fn shown_to(self, client: ClientRules) -> Self {
+        Self { client, ..self }
     }
 
     /// Returns the id of the session, which the last chunk names too.
@@ -117,9 +125,13 @@ impl ChunkStream {
 
     /// Returns the next available chunk.
     fn take(&mut self) -> Option<Chunk> {
-        let chunk = self.ready.pop_front()?;
+        let mut chunk = self.ready.pop_front()?;
         if let Some(open) = &mut self.open {
             open.observe(&chunk);
+        }
+        // After the listeners, which belong to the operator, and before every reader and the log of the session.
+        if let Chunk::Error { error, .. } = &mut chunk {
+            **error = self.client.shown((**error).clone());
         }
         Some(chunk)
     }

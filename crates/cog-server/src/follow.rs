@@ -4,7 +4,7 @@ use std::{pin::pin, sync::Arc};
 
 use cog_module::Module;
 use cog_run::{
-    CancelReason,
+    CancelReason, RunOptions,
     sessions::{ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, StartFrom, Subscriber},
 };
 use cog_spec::{Code, Warning, WarningCode};
@@ -152,8 +152,9 @@ async fn resume(
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let slot = app.slot(client)?;
     adopt(app, id, client).await?;
-    let budgets = app.guard.budgets.budget(client).into_iter().collect();
-    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, budgets, slot).await)
+    let mut options = RunOptions::default();
+    options.budgets.extend(app.guard.budgets.budget(client));
+    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, options, slot).await)
 }
 
 fn new_session_warning(error: &ResumeError) -> Warning {

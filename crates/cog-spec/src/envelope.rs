@@ -1,4 +1,4 @@
-use cog_json::{Node, ToJson as _, Value};
+use cog_json::{Node, ToJson as _, Value, Writer};
 use serde::{Deserialize as _, Serialize, Serializer};
 
 use crate::{Code, ErrorCode, Meta, Secret, Usage, Warning};
@@ -57,6 +57,11 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
     pub details: Option<Value>,
+    /// What a client of a server reads instead, if the message is for the operator: it contains an address, a variable or a file of
+    /// the operator, or a vendor's text. Not a part of the JSON.
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub client_message: Option<&'static str>,
 }
 
 impl ErrorBody {
@@ -71,7 +76,8 @@ impl ErrorBody {
             ErrorCode::Standard(code) => code.recoverable().as_bool(),
             ErrorCode::Declared(_) => None,
         };
-        Self { code, message: message.into(), recoverable, suggestion: None, details: None }
+        let message = message.into();
+        Self { code, message, recoverable, suggestion: None, details: None, client_message: None }
     }
 
     /// Adds a suggestion.
@@ -97,6 +103,53 @@ impl ErrorBody {
             message: secret.redact(&self.message),
             suggestion: self.suggestion.map(|suggestion| secret.redact(&suggestion)),
             details,
+            ..self
+        }
+    }
+
+    /// Sets what a client of a server reads instead of the message.
+    #[must_use]
+    pub fn for_operator(mut self, client_message: &'static str) -> Self {
+        self.client_message = Some(client_message);
+        self
+    }
+
+    /// Returns whether the message is for the operator of a server, and not for its clients. An internal error and an invalid module
+    /// always are.
+    pub fn is_for_operator(&self) -> bool {
+        self.client_message.is_some() || self.default_client_message().is_some()
+    }
+
+    fn default_client_message(&self) -> Option<&'static str> {
+        match self.code {
+            ErrorCode::Standard(Code::InternalError) => Some("internal server error"),
+            ErrorCode::Standard(Code::ModuleInvalid) => Some("the module is not valid"),
+            _ => None,
+        }
+    }
+
+    /// Returns the error as a client of a server receives it. If the message is for the operator, the client receives the code, what
+    /// it means, and the id of its request, under which the operator's log has the error. Of the details only `reason` and
+    /// `retry_after_ms` are kept.
+    #[must_use]
+    pub fn for_client(self, request_id: &str) -> Self {
+        let Some(message) = self.client_message.or_else(|| self.default_client_message()) else {
+            return self;
+        };
+        let mut details = String::new();
+        Writer::compact(&mut details).object(|w| {
+            for key in ["reason", "retry_after_ms"] {
+                w.optional(key, &self.details.as_ref().and_then(|details| details.get(key)));
+            }
+            w.field("request_id", request_id);
+        });
+        Self {
+            message: message.to_owned(),
+            suggestion: Some(format!(
+                "Ask the operator of the server: its log has the cause under {request_id}."
+            )),
+            details: Value::parse(&details).ok(),
+            client_message: None,
             ..self
         }
     }
@@ -255,6 +308,7 @@ impl ErrorBody {
             recoverable: error.get("recoverable").and_then(Node::as_bool),
             suggestion: text("suggestion"),
             details: error.get("details").map(Node::to_value),
+            client_message: None,
         })
     }
 }
@@ -286,6 +340,28 @@ mod tests {
         let number = Value::parse(r#"{"key": 1234567890}"#).unwrap();
         let error = ErrorBody::new(Code::ProviderUnavailable, "401").with_details(number);
         assert_eq!(error.without(&Secret::new("1234567890")).details, None);
+    }
+
+    #[test]
+    fn client_receives_code_reason_and_request_id_only() {
+        let details = r#"{"reason": "key", "retry_after_ms": 5, "url": "http://10.0.0.7"}"#;
+        let error = ErrorBody::new(Code::ProviderUnavailable, "http://10.0.0.7 rejected OPENAI_API_KEY")
+            .suggest("Set OPENAI_API_KEY.")
+            .with_details(Value::parse(details).unwrap())
+            .with_recoverable(false);
+        assert_eq!(error.clone().for_client("r-1"), error, "nothing says that it is the operator's");
+        let shown = error.for_operator("the provider is not available").for_client("r-1");
+        assert_eq!(shown.message, "the provider is not available");
+        assert_eq!(shown.recoverable, Some(false));
+        assert!(shown.suggestion.as_deref().is_some_and(|text| text.contains("r-1")));
+        assert_eq!(
+            shown.details.as_ref().unwrap().to_json(),
+            r#"{"reason":"key","retry_after_ms":5,"request_id":"r-1"}"#
+        );
+        for code in [Code::InternalError, Code::ModuleInvalid] {
+            let shown = ErrorBody::new(code, "/srv/modules/a: broken").for_client("r-1");
+            assert!(!shown.to_json().contains("/srv"), "{shown:?}");
+        }
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Context {
             max_tool_rounds: options.max_tool_rounds,
             max_tool_calls: options.max_tool_calls,
             budgets: options.budgets.clone(),
+            client: options.client.clone(),
             tools: options.tools.clone(),
             context: Some(self.part_scope()),
             ..RunOptions::default()

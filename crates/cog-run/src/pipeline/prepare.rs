@@ -58,7 +58,8 @@ pub(crate) fn prepare(
     let rules = run.rules(&accepted, &call, &cached);
     let plan = run.plan(accepted, call, cached, halted_parts)?;
     let claim = continued.and_then(|continued| continued.claim);
-    Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, open: None })
+    let client = options.client.clone();
+    Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, open: None, client })
 }
 
 /// Returns the access with the directory of the module, if a run may open its files. The parts and tools of the run get the same
@@ -325,7 +326,7 @@ impl Chain {
         composition: Option<&Composition>,
         input: &CheckedInput,
     ) -> Result<(Self, Option<Warning>), ErrorBody> {
-        let mut others = VecDeque::from(providers.choose(options.provider.as_deref())?);
+        let mut others = VecDeque::from(allowed(providers, options)?);
         let is_offline = others.is_empty();
         let mut warning = None;
         let first: Arc<dyn Provider> =
@@ -371,6 +372,22 @@ impl Chain {
     fn keys(&self) -> Vec<Secret> {
         self.others.iter().chain([&self.first]).filter_map(|provider| provider.info().key.clone()).collect()
     }
+}
+
+/// Returns the providers that a run calls, in order, after a check that its client may name them.
+fn allowed(providers: &Providers, options: &RunOptions) -> Result<Vec<Arc<dyn Provider>>, ErrorBody> {
+    let requested = options.provider.as_deref();
+    let Some(access) = &options.client.models else { return providers.choose(requested) };
+    let default_order = providers.default_order();
+    access.check_names(requested, default_order)?;
+    let chosen = providers.choose(requested)?;
+    // The model of a request is for the first provider. Each other one is called with its own.
+    let models = std::iter::once(options.model.as_deref()).chain(std::iter::repeat(None));
+    for (provider, model) in chosen.iter().zip(models) {
+        let is_default = default_order.iter().any(|one| Arc::ptr_eq(one, provider));
+        access.check_model(provider.as_ref(), model, is_default)?;
+    }
+    Ok(chosen)
 }
 
 fn check(

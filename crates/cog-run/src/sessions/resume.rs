@@ -12,8 +12,7 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    Budget, Cancellation, ChunkStream, ModuleRef, RunContext, RunInput, RunOptions, Runtime,
-    call_log::CallLog, error,
+    Cancellation, ChunkStream, ModuleRef, RunContext, RunInput, RunOptions, Runtime, call_log::CallLog, error,
 };
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
@@ -106,8 +105,8 @@ impl Sessions {
     /// An interrupted run starts again in the same session: it sends an empty snapshot, and `seq` continues.
     /// A run that is being cancelled is awaited first.
     ///
-    /// `permit` is held until a restarted run has ended, otherwise as long as the subscriber exists. The calls of a restarted run
-    /// are counted in `budgets`.
+    /// `permit` is held until a restarted run has ended, otherwise as long as the subscriber exists. The budgets of a restarted run
+    /// and the rules for its client come from `options`: they may have changed since the run began.
     ///
     /// # Errors
     /// See [`ResumeError`].
@@ -118,7 +117,7 @@ impl Sessions {
         id: &str,
         owner: &str,
         from: ResumeFrom,
-        budgets: Vec<Budget>,
+        options: RunOptions,
         permit: Box<dyn Any + Send>,
     ) -> Result<Subscriber, ResumeError> {
         if self.0.store.settings.recovery.is_none() {
@@ -128,7 +127,7 @@ impl Sessions {
         session.wait_for(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
         let subscriber = Subscriber::new(Arc::clone(&session), StartFrom::Seq(from.last_seq));
-        let permit = self.repeat(runtime, &session, budgets, permit).await?;
+        let permit = self.repeat(runtime, &session, options, permit).await?;
         Ok(subscriber.with_permit(permit))
     }
 
@@ -150,11 +149,12 @@ impl Sessions {
         &self,
         runtime: &Runtime,
         session: &Arc<Shared>,
-        budgets: Vec<Budget>,
+        options: RunOptions,
         permit: Box<dyn Any + Send>,
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
         let Some((mut spec, last_seq)) = interrupted(session) else { return Ok(Some(permit)) };
-        spec.options.budgets = budgets;
+        spec.options.budgets = options.budgets;
+        spec.options.client = options.client;
         let cancellation = Cancellation::new();
         let chunks = self.start_again(runtime, session, spec, last_seq, &cancellation).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;

@@ -219,6 +219,7 @@ impl ModuleTool {
             trace_id: parent.trace_id.clone(),
             cancellation: context.cancellation.clone(),
             budgets: parent.budgets.clone(),
+            client: parent.client.clone(),
             tools: parent.tools.clone(),
             caller: Caller::Agent,
             ..RunOptions::default()

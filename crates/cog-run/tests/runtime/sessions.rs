@@ -89,7 +89,7 @@ impl Bench {
     }
 
     async fn resume_with(&self, id: &str, from: ResumeFrom) -> Result<Subscriber, ResumeError> {
-        self.sessions.resume(&self.runtime, id, "alice", from, Vec::new(), Box::new(())).await
+        self.sessions.resume(&self.runtime, id, "alice", from, RunOptions::default(), Box::new(())).await
     }
 
     fn state(&self, id: &str) -> Option<SessionState> {

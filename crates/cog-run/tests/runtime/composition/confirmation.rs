@@ -298,7 +298,8 @@ async fn leave_and_resume(
         false => sessions,
     };
     let from = ResumeFrom::default();
-    let mut resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+    let mut resumed =
+        sessions.resume(&runtime, &id, "ada", from, RunOptions::default(), Box::new(())).await.unwrap();
     let mut last = None;
     while let Some(batch) = resumed.next().await {
         last = batch.entries().last().map(|entry| Value::parse(entry.json).unwrap()).or(last);

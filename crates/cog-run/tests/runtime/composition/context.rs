@@ -132,7 +132,7 @@ async fn part_after_an_interruption_receives_the_context_of_those_before() {
     drop((subscriber, session));
     let from = ResumeFrom::default();
     let mut resumed =
-        sessions.resume(&bench.runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+        sessions.resume(&bench.runtime, &id, "ada", from, RunOptions::default(), Box::new(())).await.unwrap();
     while resumed.next().await.is_some() {}
     assert_eq!(bench.provider.called(), ["one", "two", "two"]);
     let received = bench.provider.received("two");

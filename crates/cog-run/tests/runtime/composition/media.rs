@@ -97,7 +97,8 @@ async fn interrupted_composition_has_the_media_of_an_upload_that_expired() {
     drop((reader, session));
     sessions.idle().await;
     let from = ResumeFrom::default();
-    let resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+    let resumed =
+        sessions.resume(&runtime, &id, "ada", from, RunOptions::default(), Box::new(())).await.unwrap();
     let last = read(resumed).await;
     assert!(last.contains("the end"), "{last}");
     assert_eq!(bench.provider.called(), ["one", "two", "two"]);
@@ -134,7 +135,8 @@ async fn part_that_continued_has_the_media_of_an_upload_that_expired() {
     drop((reader, session));
     sessions.idle().await;
     let from = ResumeFrom::default();
-    let resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+    let resumed =
+        sessions.resume(&runtime, &id, "ada", from, RunOptions::default(), Box::new(())).await.unwrap();
     let last = read(resumed).await;
     assert!(last.contains("the end"), "{last}");
     assert_eq!(bench.provider.called(), ["one", "two", "two", "two"]);

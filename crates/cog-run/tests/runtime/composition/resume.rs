@@ -70,7 +70,7 @@ async fn interrupted_composition_continues_from_the_parts_that_are_done() {
     let sessions = Sessions::open(settings()).unwrap();
     let from = ResumeFrom::default();
     let resumed =
-        sessions.resume(&bench.runtime, &id, "alice", from, Vec::new(), Box::new(())).await.unwrap();
+        sessions.resume(&bench.runtime, &id, "alice", from, Default::default(), Box::new(())).await.unwrap();
     let lines = read(resumed).await;
     let last = lines.last().unwrap();
     assert_eq!(text(last, "/data/result"), Some("the end"));
@@ -113,7 +113,7 @@ async fn tool_of_an_interrupted_part_is_not_called_again() {
     drop((subscriber, session));
     let from = ResumeFrom::default();
     let resumed =
-        sessions.resume(&bench.runtime, &id, "alice", from, Vec::new(), Box::new(())).await.unwrap();
+        sessions.resume(&bench.runtime, &id, "alice", from, Default::default(), Box::new(())).await.unwrap();
     assert_eq!(text(read(resumed).await.last().unwrap(), "/data/result"), Some("the end"));
     assert_eq!(bench.provider.called(), ["one", "middle", "three", "three", "three"]);
     assert!(bench.provider.received("three")[2].contains("deleted"));
@@ -167,7 +167,7 @@ async fn part_whose_module_changed_runs_again() {
     let id = start_and_leave(&bench, &sessions).await;
     bench.module("middle", "", "Another prompt.");
     let resumed = sessions
-        .resume(&bench.runtime, &id, "alice", ResumeFrom::default(), Vec::new(), Box::new(()))
+        .resume(&bench.runtime, &id, "alice", ResumeFrom::default(), Default::default(), Box::new(()))
         .await
         .unwrap();
     assert_eq!(text(read(resumed).await.last().unwrap(), "/data/result"), Some("the end"));

@@ -41,8 +41,10 @@ async fn session_is_visible_only_to_its_owner() {
     assert!(bench.sessions.cancel(session.id(), "mallory").is_none());
     assert!(bench.sessions.follow(session.id(), "mallory", StartFrom::Beginning).is_err());
     let from = ResumeFrom::default();
-    let resumed =
-        bench.sessions.resume(&bench.runtime, session.id(), "mallory", from, Vec::new(), Box::new(())).await;
+    let resumed = bench
+        .sessions
+        .resume(&bench.runtime, session.id(), "mallory", from, Default::default(), Box::new(()))
+        .await;
     assert!(matches!(resumed, Err(ResumeError::Unknown)));
     assert_eq!(bench.state(session.id()), Some(SessionState::Running));
 }

@@ -41,8 +41,11 @@ async fn interrupted_run_is_repeated_in_its_session() {
     let held = Arc::new(AtomicUsize::new(0));
     let from = ResumeFrom { last_seq, last_checkpoint: None };
     let slot = Slot::take(&held);
-    let resumed =
-        bench.sessions.resume(&bench.runtime, session.id(), "alice", from, Vec::new(), slot).await.unwrap();
+    let resumed = bench
+        .sessions
+        .resume(&bench.runtime, session.id(), "alice", from, Default::default(), slot)
+        .await
+        .unwrap();
     let resumed = read(resumed).await;
     assert_eq!((bench.provider.requests().len(), held.load(Ordering::SeqCst)), (2, 0));
     lines.extend(resumed.into_iter().skip(1));
