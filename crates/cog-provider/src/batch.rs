@@ -184,6 +184,11 @@ pub trait BatchInterface: Send + Sync {
     /// Returns the request that cancels a job.
     fn cancel(&self, base_url: &str, id: &str) -> WireRequest;
 
+    /// Returns the request that deletes a file; `None` if the vendor deletes its files itself.
+    fn delete(&self, _base_url: &str, _file: &str) -> Option<WireRequest> {
+        None
+    }
+
     /// Reads the state of a job. None if it has no ID that can be part of a path.
     fn job(&self, body: Node<'_>) -> Option<BatchJob>;
 
@@ -231,6 +236,10 @@ pub struct BatchJob {
     pub counts: BatchCounts,
     /// The IDs of the files with its results.
     pub files: Vec<String>,
+    /// The ID of the file with its entries, as far as the vendor reports it.
+    pub upload: Option<String>,
+    /// Whether the vendor refused the complete job because its queue for the account was full. It can be sent again later.
+    pub is_refused: bool,
     /// The vendor's error for the complete job.
     pub message: Option<String>,
 }

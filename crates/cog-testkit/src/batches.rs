@@ -27,6 +27,8 @@ pub struct Batches {
     pub(crate) directory: PathBuf,
     pub(crate) polls: u64,
     pub(crate) holds: Option<BatchStep>,
+    /// The jobs that may run at the same time.
+    room: usize,
     /// How many bodies with results are still cut.
     cuts: Arc<AtomicUsize>,
 }
@@ -51,13 +53,25 @@ pub enum BatchStep {
 impl Batches {
     /// Stores the jobs in this directory. Each ends with the second request for its state.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), polls: 1, holds: None, cuts: Arc::default() }
+        Self { directory: directory.into(), polls: 1, holds: None, room: usize::MAX, cuts: Arc::default() }
     }
 
     /// Sets how often the state of a job is requested before it has ended.
     #[must_use]
     pub fn polls(self, polls: u64) -> Self {
         Self { polls, ..self }
+    }
+
+    /// Refuses a job of OpenAI while this number of jobs run, as an account with a limit of tokens in the queue does.
+    #[must_use]
+    pub fn room(self, jobs: usize) -> Self {
+        Self { room: jobs, ..self }
+    }
+
+    /// Returns the IDs of the files that were deleted, in order.
+    pub fn deleted(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.directory.join("deleted")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
     }
 
     /// Returns only the first half of the first bodies with results.
@@ -99,7 +113,8 @@ impl Batches {
         job["number"] = json!(number);
         job["entries"] = json!(entries);
         job["polls"] = json!(self.polls);
-        job["state"] = json!("running");
+        let running = self.jobs().iter().filter(|job| job["state"] == "running").count();
+        job["state"] = json!(if running < self.room { "running" } else { "refused" });
         self.store(&job);
         job
     }

@@ -95,6 +95,7 @@ impl BatchInterface for Anthropic {
             },
             files: Vec::new(),
             message: None,
+            ..BatchJob::default()
         })
     }
 

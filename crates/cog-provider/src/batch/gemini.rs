@@ -119,6 +119,7 @@ impl BatchInterface for Gemini {
             },
             files: results_file(body).into_iter().collect(),
             message: text(body, "/error/message"),
+            ..BatchJob::default()
         })
     }
 

@@ -18,6 +18,8 @@ const ENDPOINTS: &[(&str, &str)] = &[
     ("/chat/completions", "/v1/chat/completions"),
     ("/images/generations", "/v1/images/generations"),
 ];
+/// The code of a job that is over the limit of the tokens in the queue of an account.
+const QUEUE_FULL: &str = "token_limit_exceeded";
 /// The states that never change.
 const ENDED: &[&str] = &["completed", "failed", "expired", "cancelled"];
 
@@ -92,6 +94,10 @@ impl BatchInterface for OpenAi {
         bare("POST", format!("{base_url}/batches/{id}/cancel"))
     }
 
+    fn delete(&self, base_url: &str, file: &str) -> Option<WireRequest> {
+        Some(bare("DELETE", format!("{base_url}/files/{file}")))
+    }
+
     fn job(&self, body: Node<'_>) -> Option<BatchJob> {
         let state = text(body, "/status").unwrap_or_default();
         let is_ended = ENDED.contains(&state.as_str());
@@ -106,6 +112,8 @@ impl BatchInterface for OpenAi {
                 failed: count(body, "/request_counts/failed"),
             },
             files: ["/output_file_id", "/error_file_id"].iter().filter_map(|key| id(body, key)).collect(),
+            upload: id(body, "/input_file_id"),
+            is_refused: text(body, "/errors/data/0/code").as_deref() == Some(QUEUE_FULL),
             message: text(body, "/errors/data/0/message"),
         })
     }

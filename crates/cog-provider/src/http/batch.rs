@@ -145,6 +145,22 @@ impl BatchClient {
         self.body(self.interface.cancel(self.provider.base_url(), id), TIMEOUT).await.map(drop)
     }
 
+    /// Deletes the files of a job: its entries and its results. Nothing happens at a vendor that deletes them itself.
+    ///
+    /// # Errors
+    /// Fails as a live call does. The other files are deleted.
+    pub async fn delete_files(&self, job: &BatchJob) -> Result<(), ProviderError> {
+        let mut deleted = Ok(());
+        for file in job.upload.iter().chain(&job.files) {
+            if let Some(request) = self.interface.delete(self.provider.base_url(), file)
+                && let Err(error) = self.body(request, TIMEOUT).await
+            {
+                deleted = Err(error);
+            }
+        }
+        deleted
+    }
+
     /// Reads the results of a job that has ended, in the vendor's order. Entries that are not JSON or have no ID are
     /// counted; the number is returned. `sink` returns false to stop.
     ///

@@ -84,6 +84,7 @@ impl Client {
     ) -> Result<reqwest::Request, TransportError> {
         let mut builder = match request.method {
             "GET" => http.get(&request.url),
+            "DELETE" => http.delete(&request.url),
             _ => http.post(&request.url).body(request.body.clone()),
         };
         for (name, value) in &request.headers {

@@ -21,6 +21,7 @@ pub(super) fn respond(
     Some(match (request.method, parts.as_slice()) {
         ("POST", ["files"]) => (BatchStep::Upload, upload(batches, request.bytes)?.to_string()),
         ("GET", ["files", id, "content"]) => (BatchStep::Results, results(batches, request, id)?),
+        ("DELETE", ["files", id]) => (BatchStep::Cancel, delete(batches, id)?.to_string()),
         ("POST", ["batches"]) => (BatchStep::Create, create(batches, request.body)?.to_string()),
         ("GET", ["batches"]) => (BatchStep::List, list(batches, request).to_string()),
         ("GET", ["batches", id]) => {
@@ -56,6 +57,12 @@ fn file(batches: &Batches, number: u64) -> std::path::PathBuf {
     batches.directory.join(format!("file-{number}.jsonl"))
 }
 
+fn delete(batches: &Batches, id: &str) -> Option<Value> {
+    let deleted = batches.deleted().into_iter().chain([id.to_owned()]).collect::<Vec<_>>();
+    fs::write(batches.directory.join("deleted"), deleted.join("\n")).ok()?;
+    Some(json!({ "id": id, "object": "file", "deleted": true }))
+}
+
 fn create(batches: &Batches, body: &Value) -> Option<Value> {
     let id = body["input_file_id"].as_str()?;
     let text = fs::read_to_string(file(batches, number(id)?)).ok()?;
@@ -82,13 +89,18 @@ fn batch(job: &Value) -> Value {
     let status = match job["state"].as_str() {
         Some("ended") => "completed",
         Some("cancelled") => "cancelled",
+        Some("refused") => "failed",
         _ => "in_progress",
     };
+    let errors = (status == "failed").then(|| {
+        json!({ "object": "list", "data": [{ "code": "token_limit_exceeded", "line": null, "param": null,
+            "message": "Enqueued token limit reached for the model. Please try again once some batches have been completed." }] })
+    });
     let is_over = status != "in_progress";
     let has_output = is_over && count(job, &["reply"]) > 0;
     let has_errors = is_over && count(job, FAILED) > 0;
     json!({
-        "id": format!("batch_mock_{number}"), "object": "batch", "endpoint": job["endpoint"], "errors": null,
+        "id": format!("batch_mock_{number}"), "object": "batch", "endpoint": job["endpoint"], "errors": errors,
         "input_file_id": job["file"], "completion_window": "24h", "status": status,
         "output_file_id": has_output.then(|| format!("file-output-{number}")),
         "error_file_id": has_errors.then(|| format!("file-error-{number}")),
