@@ -9,6 +9,7 @@
 
 mod connect;
 mod error;
+mod failed;
 mod job;
 mod names;
 mod queue;
@@ -18,6 +19,7 @@ mod worker;
 
 pub use connect::{NatsOptions, connect};
 pub use error::NatsError;
+pub use failed::FailedJob;
 pub use job::{Job, JobId};
 pub use names::Names;
 pub use queue::{Queue, QueueSettings, StoredResult};

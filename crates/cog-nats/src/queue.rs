@@ -15,6 +15,7 @@ use async_nats::{
 use bytes::Bytes;
 use cog_json::{ToJson as _, Value, Writer};
 use cog_spec::{Code, Envelope, ErrorBody};
+use futures_util::TryStreamExt as _;
 
 use crate::{Job, JobId, Names, NatsError};
 
@@ -31,13 +32,20 @@ pub struct QueueSettings {
     pub replicas: usize,
     /// The time after which a job is delivered again, unless its worker reports that it still runs: 30 s by default.
     pub ack_wait: Duration,
+    /// The time for which a job is delivered again to workers that do not have its module: 15 minutes by default.
+    pub module_wait: Duration,
     /// The time for which results and failed jobs are stored: one day by default.
     pub max_age: Duration,
 }
 
 impl Default for QueueSettings {
     fn default() -> Self {
-        Self { replicas: 1, ack_wait: Duration::from_secs(30), max_age: Duration::from_secs(24 * 60 * 60) }
+        Self {
+            replicas: 1,
+            ack_wait: Duration::from_secs(30),
+            module_wait: Duration::from_secs(15 * 60),
+            max_age: Duration::from_secs(24 * 60 * 60),
+        }
     }
 }
 
@@ -95,7 +103,7 @@ impl Queue {
         self.publish(id, id.as_str(), text, headers).await
     }
 
-    async fn publish(
+    pub(crate) async fn publish(
         &self,
         id: &JobId,
         group: &str,
@@ -228,6 +236,41 @@ fn results(names: &Names, settings: &QueueSettings) -> kv::Config {
     }
 }
 
+// The jobs of one batch, whose subjects begin with its name.
+
+impl Queue {
+    /// Returns how many jobs of a batch are in the queue, also those that run.
+    ///
+    /// # Errors
+    /// [`NatsError::JetStream`].
+    pub async fn count_of(&self, batch: &str) -> Result<usize, NatsError> {
+        let operation = format!("count the jobs of {batch}");
+        let stream = self.context.get_stream_no_info(self.names.jobs()).await;
+        let stream = stream.map_err(NatsError::cannot(&operation))?;
+        let mut subjects = stream
+            .info_with_subjects(self.names.job_subject(&format!("{batch}.>")))
+            .await
+            .map_err(NatsError::cannot(&operation))?;
+        let mut count = 0;
+        while let Some(subject) = subjects.try_next().await.map_err(NatsError::cannot(&operation))? {
+            count += subject.1;
+        }
+        Ok(count)
+    }
+
+    /// Removes the jobs of a batch from the queue, and returns their number. Workers finish those that they run.
+    ///
+    /// # Errors
+    /// [`NatsError::JetStream`].
+    pub async fn cancel(&self, batch: &str) -> Result<u64, NatsError> {
+        let operation = format!("remove the jobs of {batch}");
+        let stream = self.context.get_stream_no_info(self.names.jobs()).await;
+        let stream = stream.map_err(NatsError::cannot(&operation))?;
+        let purged = stream.purge().filter(self.names.job_subject(&format!("{batch}.>"))).await;
+        purged.map(|purged| purged.purged).map_err(NatsError::cannot(operation))
+    }
+}
+
 // Results in the bucket.
 
 /// The result of a job: `{"id": …, "job": …, "envelope": {…}}`.
@@ -295,12 +338,60 @@ impl Queue {
     }
 }
 
+// How long a job has waited for a worker that has its module. Kept next to the results: NATS counts deliveries, and no time.
+
+/// The deliveries of a job to workers without its module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ModuleWait {
+    /// Their number.
+    pub(crate) deliveries: u64,
+    /// The delays after them.
+    pub(crate) time: Duration,
+}
+
+impl ModuleWait {
+    fn read(text: &[u8]) -> Option<Self> {
+        let value = Value::parse_bytes(text).ok()?;
+        let time = Duration::from_millis(value.get("waited_ms")?.as_u64()?);
+        Some(Self { deliveries: value.get("deliveries")?.as_u64()?, time })
+    }
+
+    fn write(self) -> Bytes {
+        let mut text = String::new();
+        Writer::compact(&mut text).object(|w| {
+            let waited = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX);
+            w.field("deliveries", &self.deliveries).field("waited_ms", &waited);
+        });
+        text.into()
+    }
+}
+
+/// Returns the key of the wait of a job. No id of a job has a slash.
+fn wait_key(id: &JobId) -> String {
+    format!("missing/{id}")
+}
+
+impl Queue {
+    /// Returns how long a job has waited for a worker with its module.
+    pub(crate) async fn module_wait(&self, id: &JobId) -> Result<ModuleWait, NatsError> {
+        let found = self.results.get(wait_key(id)).await;
+        let found = found.map_err(NatsError::cannot(format!("read how long the job {id} has waited")))?;
+        Ok(found.and_then(|text| ModuleWait::read(&text)).unwrap_or_default())
+    }
+
+    /// Stores how long a job has waited for a worker with its module.
+    pub(crate) async fn set_module_wait(&self, id: &JobId, wait: ModuleWait) -> Result<(), NatsError> {
+        let stored = self.results.put(wait_key(id), wait.write()).await;
+        stored.map(drop).map_err(NatsError::cannot(format!("store how long the job {id} has waited")))
+    }
+}
+
 // Jobs that cannot be run move to a stream of their own, so that they do not come back for ever.
 
 /// The header with the envelope of the job.
-const ENVELOPE: &str = "Cog-Envelope";
+pub(crate) const ENVELOPE: &str = "Cog-Envelope";
 /// The header with the number of times that the job was delivered.
-const DELIVERIES: &str = "Cog-Deliveries";
+pub(crate) const DELIVERIES: &str = "Cog-Deliveries";
 
 /// The bytes of a message that are left for its other headers.
 const RESERVED: usize = 1024;
@@ -349,6 +440,15 @@ mod tests {
     use cog_spec::{Code, Outcome};
 
     use super::*;
+
+    #[test]
+    fn wait_survives_its_way_through_the_bucket() {
+        let wait = ModuleWait { deliveries: 7, time: Duration::from_millis(12_345) };
+        assert_eq!(ModuleWait::read(&wait.write()), Some(wait));
+        assert_eq!(ModuleWait::read(b"{}"), None);
+        let key = wait_key(&JobId::new("a.1").unwrap());
+        assert!(key == "missing/a.1" && JobId::new(key).is_none());
+    }
 
     #[test]
     fn envelope_is_shortened_to_the_room_of_a_message() {

@@ -4,6 +4,8 @@ mod about;
 mod batch;
 mod handoff;
 mod help;
+#[cfg(feature = "nats")]
+mod jobs;
 mod logs;
 mod media;
 mod messages;
@@ -20,6 +22,8 @@ use clap::{
 };
 use cog_spec::ParseEnumError;
 
+#[cfg(feature = "nats")]
+pub(crate) use self::jobs::{FailedArgs, FailedListArgs, QueueArgs, QueueCommand};
 #[cfg(feature = "nats")]
 pub(crate) use self::serve::WorkerArgs;
 #[cfg(feature = "mcp")]
@@ -82,6 +86,7 @@ Exit codes:
   1    the run, a check or the command failed; a run then prints an envelope with `ok: false`
   2    invalid arguments or settings
   3    invalid module
+  4    a batch stopped before its end
   130  interrupted
 
 Examples:
@@ -141,6 +146,9 @@ pub(crate) enum Command {
     /// Run jobs from a NATS queue
     #[cfg(feature = "nats")]
     Worker(WorkerArgs),
+    /// List, retry or remove the jobs of a NATS queue that could not be run
+    #[cfg(feature = "nats")]
+    Jobs(QueueArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
     /// Show past runs, or run one again

@@ -49,6 +49,8 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Mcp(args) => mcp::mcp(&args, environment, console),
         #[cfg(feature = "nats")]
         Command::Worker(args) => nats::worker(&args, environment, console),
+        #[cfg(feature = "nats")]
+        Command::Jobs(args) => nats::jobs(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),

@@ -324,6 +324,7 @@ pub(super) struct NatsContent {
     pub(super) replicas: Option<usize>,
     pub(super) ack_wait: Option<Span>,
     pub(super) max_deliveries: Option<u64>,
+    pub(super) module_wait: Option<Span>,
     pub(super) max_age: Option<Span>,
 }
 

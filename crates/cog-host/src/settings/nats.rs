@@ -17,6 +17,7 @@ const NAME: Names = Names::variable("COG_NATS_NAME");
 const REPLICAS: Names = Names::variable("COG_NATS_REPLICAS");
 const ACK_WAIT: Names = Names::variable("COG_NATS_ACK_WAIT");
 const MAX_DELIVERIES: Names = Names::variable("COG_NATS_MAX_DELIVERIES");
+const MODULE_WAIT: Names = Names::variable("COG_NATS_MODULE_WAIT");
 const MAX_AGE: Names = Names::variable("COG_NATS_MAX_AGE");
 const CREDENTIALS: &str = "COG_NATS_CREDENTIALS";
 const CA: &str = "COG_NATS_CA";
@@ -42,6 +43,8 @@ pub struct NatsSettings {
     pub ack_wait: Setting<Duration>,
     /// The maximum number of deliveries of a job.
     pub max_deliveries: Setting<u64>,
+    /// The time for which a job waits for a worker that has its module.
+    pub module_wait: Setting<Duration>,
     /// The time for which results are stored.
     pub max_age: Setting<Duration>,
 }
@@ -81,6 +84,13 @@ impl NatsSettings {
                 |file| file.nats.max_deliveries,
                 10,
             )?,
+            module_wait: layers.setting(
+                MODULE_WAIT,
+                None,
+                values::duration,
+                |file| Some(file.nats.module_wait?.0),
+                Duration::from_secs(15 * 60),
+            )?,
             max_age: layers.setting(
                 MAX_AGE,
                 None,
@@ -92,7 +102,7 @@ impl NatsSettings {
     }
 
     /// Returns every setting as `cog config` shows it.
-    pub(super) fn rows(&self) -> [Row; 10] {
+    pub(super) fn rows(&self) -> [Row; 11] {
         [
             Row::new("nats.url", &self.url, |urls| {
                 DisplayValue::maybe(urls.as_deref().map(without_credentials))
@@ -107,6 +117,7 @@ impl NatsSettings {
             Row::new("nats.replicas", &self.replicas, |count| DisplayValue::Count(*count as u64)),
             Row::new("nats.ack_wait", &self.ack_wait, DisplayValue::duration),
             Row::new("nats.max_deliveries", &self.max_deliveries, |count| DisplayValue::Count(*count)),
+            Row::new("nats.module_wait", &self.module_wait, DisplayValue::duration),
             Row::new("nats.max_age", &self.max_age, DisplayValue::duration),
         ]
     }

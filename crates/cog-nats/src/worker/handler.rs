@@ -17,7 +17,7 @@ use super::{Counts, Refusals, increment};
 use crate::{
     Job, JobId, NatsError, Queue,
     job::{self, digest},
-    queue::{self, StoredResult},
+    queue::{self, ModuleWait, StoredResult},
 };
 
 /// The maximum delay before a job is delivered again.
@@ -25,9 +25,10 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 /// The delay between two attempts to store a result.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
-/// The deliveries after which a job whose module a worker does not have is done. Another worker may have it: a new version is not
-/// on all machines at the same time.
-const WITHOUT_MODULE: u64 = 5;
+/// The maximum delay before a job is delivered to another worker, because this one does not have its module.
+const MAX_MODULE_DELAY: Duration = Duration::from_secs(10);
+/// How often a job runs whose connection to the provider is cut or whose time is over. Each of these calls may be paid for.
+const MAX_CUTS: u64 = 3;
 
 /// The minimum time between two reports that a job still runs.
 const MIN_RENEWAL: Duration = Duration::from_millis(100);
@@ -60,10 +61,10 @@ struct Delivery<'a> {
 enum RetryReason {
     /// The provider cannot take the request now.
     Overload,
+    /// The connection to the provider was cut, or the time is over.
+    Cut,
     /// The provider rejects the key of this worker, or its account is used up.
     Refusal,
-    /// This worker does not have the module, or another version of it.
-    NoModule,
 }
 
 /// What the server does with a message that was handled.
@@ -138,17 +139,29 @@ impl Handler {
             }
         };
         let reply = job.reply.clone();
+        let waited = match delivery.deliveries {
+            0 | 1 => ModuleWait::default(),
+            _ => self.queue.module_wait(&delivery.id).await?,
+        };
+        // Deliveries to workers that do not have the module are no attempts.
+        let attempts = delivery.deliveries.saturating_sub(waited.deliveries);
         // A job that ends its worker never gets a result: only the number of deliveries shows it.
-        if delivery.deliveries > self.max_deliveries {
-            return self.dead_letter(delivery, reply.as_deref(), &never_done(delivery.deliveries - 1)).await;
+        if attempts > self.max_deliveries {
+            return self.dead_letter(delivery, reply.as_deref(), &never_done(attempts - 1)).await;
         }
-        let (envelope, retry) = self.run(job).await;
+        let module = match self.module(&job).await {
+            Err(error) if error.code == Code::ModuleNotFound.into() => {
+                return self.wait_for_module(delivery, waited, reply.as_deref(), error).await;
+            }
+            module => module,
+        };
+        let (envelope, retry) = self.run(job, module).await;
         let Some(retry) = retry else {
             self.finish(delivery, reply.as_deref(), &envelope).await;
             increment(if envelope.is_ok() { &self.counts.succeeded } else { &self.counts.failed });
             return Ok(Disposition::Remove);
         };
-        if delivery.deliveries >= retry.deliveries(self.max_deliveries) {
+        if attempts >= retry.deliveries(self.max_deliveries) {
             return self.dead_letter(delivery, reply.as_deref(), &envelope).await;
         }
         let delay = retry_after(&envelope).max(self.delay(delivery.deliveries));
@@ -156,13 +169,30 @@ impl Handler {
         Ok(Disposition::Redeliver(delay))
     }
 
-    async fn run(&self, job: Job) -> (Envelope, Option<RetryReason>) {
-        let module = match self.module(&job).await {
+    /// Returns a job to the queue, for a worker that has its module: a new version is not on all machines at the same time. After the
+    /// time of the settings, no worker is expected to have it.
+    async fn wait_for_module(
+        &self,
+        delivery: &Delivery<'_>,
+        waited: ModuleWait,
+        reply: Option<&str>,
+        error: ErrorBody,
+    ) -> Result<Disposition, NatsError> {
+        let id = &delivery.id;
+        if waited.time >= self.queue.settings.module_wait {
+            return self.dead_letter(delivery, reply, &Envelope::failure(error)).await;
+        }
+        let delay = self.delay(waited.deliveries + 1).min(MAX_MODULE_DELAY);
+        let waited = ModuleWait { deliveries: waited.deliveries + 1, time: waited.time + delay };
+        self.queue.set_module_wait(id, waited).await?;
+        tracing::warn!(job = %id, ?delay, "this worker does not have the module; the job returns to the queue");
+        Ok(Disposition::Redeliver(delay))
+    }
+
+    async fn run(&self, job: Job, module: Result<Arc<Module>, ErrorBody>) -> (Envelope, Option<RetryReason>) {
+        let module = match module {
             Ok(module) => module,
-            Err(error) => {
-                let is_missing = error.code == Code::ModuleNotFound.into();
-                return (Envelope::failure(error), is_missing.then_some(RetryReason::NoModule));
-            }
+            Err(error) => return (Envelope::failure(error), None),
         };
         let envelope = self.runtime.run(&module, run_input(job.input), job.options).await;
         let retry = RetryReason::of(&envelope);
@@ -304,6 +334,10 @@ impl RetryReason {
     /// Returns what the provider has against the request, if it did not answer it.
     fn of(envelope: &Envelope) -> Option<Self> {
         let error = envelope.error()?;
+        let is_cut = [Code::StreamInterrupted.into(), Code::Timeout.into()].contains(&error.code);
+        if is_cut && error.recoverable == Some(true) {
+            return Some(Self::Cut);
+        }
         if ![Code::ProviderUnavailable.into(), Code::RateLimited.into()].contains(&error.code) {
             return None;
         }
@@ -316,14 +350,14 @@ impl RetryReason {
 
     /// Returns the deliveries after which a job is moved to the stream of failed jobs.
     fn deliveries(self, max: u64) -> u64 {
-        if self == Self::NoModule { max.min(WITHOUT_MODULE) } else { max }
+        if self == Self::Cut { max.min(MAX_CUTS) } else { max }
     }
 
     fn reason(self) -> &'static str {
         match self {
             Self::Overload => "the provider is overloaded or not reachable",
             Self::Refusal => "the provider refuses this worker",
-            Self::NoModule => "this worker does not have the module",
+            Self::Cut => "the provider did not answer",
         }
     }
 }

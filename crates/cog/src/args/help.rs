@@ -22,6 +22,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "serve",
             "mcp",
             "worker",
+            "jobs",
             "trust",
             "doctor",
             "config",

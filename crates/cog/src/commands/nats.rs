@@ -1,25 +1,27 @@
-//! The connection to NATS that the settings describe, and `cog worker`, which runs the jobs of a queue.
+//! The connection to NATS that the settings describe, `cog worker`, which runs the jobs of a queue, and `cog jobs`, which shows
+//! those that could not be run.
 
 use std::{sync::Arc, time::Duration};
 
 use cog_host::{
     Hosted, Use,
-    settings::{Environment, Settings},
+    settings::{Environment, Flags, Settings},
 };
 use cog_nats::{
-    Names, NatsError, NatsOptions, NatsSessions, Queue, QueueSettings, Stop, Worker, WorkerReport, connect,
+    FailedJob, Names, NatsError, NatsOptions, NatsSessions, Queue, QueueSettings, Stop, Worker, WorkerReport,
+    connect,
 };
 use cog_run::sessions::{SessionSettings, Sessions};
 use cog_spec::ErrorBody;
 
 use super::{
-    runtime::load_run_settings,
+    runtime::{block_on, load_run_settings},
     serve::{events, served_runtime},
 };
 use crate::{
-    args::WorkerArgs,
+    args::{FailedArgs, FailedListArgs, QueueArgs, QueueCommand, WorkerArgs},
     error::{CliError, Exit},
-    output::Console,
+    output::{Console, Table},
     system::Signals,
 };
 
@@ -49,6 +51,7 @@ pub(super) fn queue(settings: &Settings) -> QueueSettings {
     let mut queue = QueueSettings::default();
     queue.replicas = settings.nats.replicas.value;
     queue.ack_wait = settings.nats.ack_wait.value;
+    queue.module_wait = settings.nats.module_wait.value;
     queue.max_age = settings.nats.max_age.value;
     queue
 }
@@ -167,4 +170,96 @@ fn end(report: &WorkerReport, exit: Exit, console: &Console) -> Exit {
         "{succeeded} {jobs} succeeded, {failed} failed, {dead_letters} dead-lettered, {repeated} had a result already"
     ));
     exit
+}
+
+/// Lists, retries or removes the jobs that could not be run.
+pub(crate) fn jobs(args: &QueueArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let options = options(args.nats.as_deref(), &settings)?;
+    block_on(async {
+        let queue = open_queue(&options, &settings).await.map_err(|problem| error(&problem))?;
+        match &args.command {
+            QueueCommand::List(list) => {
+                let jobs = queue.failed_jobs(list.limit as usize).await.map_err(|problem| error(&problem))?;
+                print_failed(&jobs, list, console)?;
+                Ok(Exit::Ok)
+            }
+            QueueCommand::Retry(chosen) => {
+                let jobs = failed_jobs(&queue, chosen).await?;
+                retry(&queue, &jobs, console).await
+            }
+            QueueCommand::Purge(chosen) => {
+                let jobs = failed_jobs(&queue, chosen).await?;
+                for job in &jobs {
+                    queue.remove_failed(job).await.map_err(|problem| error(&problem))?;
+                }
+                console.note(&format!("removed {} failed jobs", jobs.len()));
+                Ok(Exit::Ok)
+            }
+        }
+    })?
+}
+
+/// Connects once, and opens the queue.
+///
+/// # Errors
+/// The server cannot be reached, or JetStream fails.
+pub(super) async fn open_queue(options: &NatsOptions, settings: &Settings) -> Result<Queue, NatsError> {
+    let names = Names::new(&settings.nats.name.value)?;
+    Queue::open(connect(options).await?, names, queue(settings)).await
+}
+
+async fn retry(queue: &Queue, jobs: &[FailedJob], console: &Console) -> Result<Exit, CliError> {
+    let mut exit = Exit::Ok;
+    for job in jobs {
+        match queue.retry(job).await.map_err(|problem| error(&problem))? {
+            Some(id) => console.print(&format!("{id}\n"))?,
+            None => {
+                console.note(&format!("{}: too large to be stored, so it cannot be retried", job.number));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// Returns the failed jobs that were chosen.
+async fn failed_jobs(queue: &Queue, chosen: &FailedArgs) -> Result<Vec<FailedJob>, CliError> {
+    let mut jobs = queue.failed_jobs(usize::MAX).await.map_err(|problem| error(&problem))?;
+    if let Some(missing) = chosen.numbers.iter().find(|number| !jobs.iter().any(|job| job.number == **number))
+    {
+        return Err(CliError::Usage {
+            message: format!("there is no failed job {missing}"),
+            suggestion: Some("See `cog jobs list`.".to_owned()),
+        });
+    }
+    jobs.retain(|job| chosen.all || chosen.numbers.contains(&job.number));
+    Ok(jobs)
+}
+
+fn print_failed(jobs: &[FailedJob], args: &FailedListArgs, console: &Console) -> Result<(), CliError> {
+    if args.format.is_json() {
+        return Ok(console.print_json(jobs)?);
+    }
+    if jobs.is_empty() {
+        console.note("there are no failed jobs");
+        return Ok(());
+    }
+    let mut table = Table::new(["number", "id", "module", "code", "deliveries", "time"]);
+    for job in jobs {
+        let deliveries = job.deliveries.map(|count| count.to_string());
+        table.row([
+            job.number.to_string(),
+            or_dash(job.id.clone()),
+            or_dash(job.module.clone()),
+            or_dash(job.code.clone()),
+            or_dash(deliveries),
+            job.time.clone(),
+        ]);
+    }
+    Ok(console.print(&table.render(console.out().palette, console.out_columns()))?)
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
 }

@@ -30,7 +30,8 @@ fn examples_in_help_work() {
 /// `nats::batches` run these commands.
 fn needs_jobs(example: &str) -> bool {
     let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
-    needs_workers || example.contains("--via ") || example.starts_with("cog batch status")
+    let needs_queue = example.starts_with("cog batch status") || example.starts_with("cog jobs ");
+    needs_workers || needs_queue || example.contains("--via ")
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 19] = [
+const NOT_RUN: [(&str, &str); 20] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
     ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
@@ -40,6 +40,7 @@ const NOT_RUN: [(&str, &str); 19] = [
     ("COG_SERVE_ALLOW_HOST=", "runs until it is stopped, and other machines reach it"),
     ("pip install arize-phoenix", "downloads a collector, which runs until it is stopped"),
     ("cog worker ", "runs until it is stopped; the tests of `nats` start some"),
+    ("cog jobs ", "needs nats-server; the tests of `nats` have one"),
 ];
 
 /// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other

@@ -190,3 +190,27 @@ fn job_over_the_limit_of_the_server_is_a_failed_row() {
     assert_eq!(found[1]["ok"], true);
     drop(worker.stop());
 }
+
+#[test]
+fn jobs_of_a_batch_are_counted_and_withdrawn() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start(answers()));
+    let client = Client::new(&nats);
+    client.publish(Some("other.1"), r#"{"module":"m","input":{"query":"other"}}"#);
+    let child = start(batch(place.path(), &mock, &nats, 20, &["--concurrency", "20"]));
+    eventually("no jobs", || (client.messages("cog-jobs")? == 21).then_some(()));
+    let about = |args: &[&str]| cog(place.path(), &mock, args).output().unwrap();
+    let running = about(&["batch", "status", "out.jsonl", "--format", "json"]);
+    let running: Value = serde_json::from_slice(&running.stdout).unwrap();
+    assert_eq!((&running["state"], &running["queued"]), (&"running".into(), &20.into()), "{running}");
+    kill(child);
+    let cancelled = about(&["batch", "cancel", "out.jsonl"]);
+    assert!(messages(&cancelled).contains("removed 20 jobs"), "{}", messages(&cancelled));
+    assert_eq!(client.messages("cog-jobs"), Some(1), "the job of another batch stays");
+    let stopped = about(&["batch", "status", "out.jsonl"]);
+    assert!(String::from_utf8_lossy(&stopped.stdout).contains("queue   0 jobs"), "{}", messages(&stopped));
+    let worker = worker(place.path(), &mock, &nats);
+    let output = batch(place.path(), &mock, &nats, 20, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", messages(&output));
+    assert_complete(place.path(), 20);
+    drop(worker.stop());
+}

@@ -19,7 +19,7 @@ fn job_runs_once_and_is_acknowledged_after_its_result_is_stored() {
     client.publish(Some("a.3"), r#"{"module":"m","input":{}}"#);
     client.publish(Some("a.4"), r#"{"module":"absent","input":{}}"#);
     let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
-    command.env("COG_NATS_MAX_DELIVERIES", "1"); // no other worker can have the module
+    command.env("COG_NATS_MODULE_WAIT", "0s"); // no other worker can have the module
     let worker = Working::start(command);
     assert_eq!(client.envelope("a.1")["data"]["result"], "fine");
     assert_eq!(client.envelope("a.3")["error"]["code"], "E1002", "an error is a result");
@@ -47,6 +47,52 @@ fn job_whose_module_a_worker_lacks_is_run_by_another() {
     drop(without.stop());
     assert_eq!(client.envelope("f.1")["data"]["result"], "fine");
     assert!(with.stop().contains("1 job succeeded"));
+}
+
+#[test]
+fn deliveries_to_workers_without_the_module_are_no_attempts() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    client.publish(Some("v.1"), r#"{"module":"m","version":"2.0.0","input":{"query":"why?"}}"#);
+    let old: Vec<_> = (0..3)
+        .map(|_| {
+            let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+            command.env("COG_NATS_MAX_DELIVERIES", "2");
+            Working::start(command)
+        })
+        .collect();
+    // More deliveries than a job may have.
+    eventually("the job is not delivered again", || (client.deliveries() > 3).then_some(()));
+    assert_eq!(client.messages("cog-failed"), Some(0));
+    let new = super::place();
+    let manifest = new.path().join("modules/m/module.yaml");
+    let text = std::fs::read_to_string(&manifest).unwrap().replace("1.0.0", "2.0.0");
+    std::fs::write(&manifest, text).unwrap();
+    let mut command = cog(new.path(), &mock, &["worker", "--nats", &nats.url()]);
+    command.env("COG_NATS_MAX_DELIVERIES", "2");
+    let right = Working::start(command);
+    assert_eq!(client.envelope("v.1")["data"]["result"], "fine");
+    old.into_iter().for_each(|worker| drop(worker.stop()));
+    assert!(right.stop().contains("1 job succeeded"));
+}
+
+#[test]
+fn connection_that_is_cut_is_tried_again() {
+    let (nats, place) = (Nats::start(), place());
+    let mock = Mock::start([
+        Reply::text(ANSWER).interrupt_after(40).when("always"),
+        Reply::text(ANSWER).interrupt_after(40),
+        Reply::text(ANSWER),
+    ]);
+    let client = Client::new(&nats);
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    client.add("x.1", "once");
+    assert_eq!(client.envelope("x.1")["ok"], true);
+    client.add("x.2", "always");
+    assert_eq!(client.envelope("x.2")["error"]["code"], "E2010");
+    client.all_done();
+    assert!(worker.stop().contains("1 dead-lettered"));
+    assert_eq!(mock.requests().len(), 2 + 3);
 }
 
 #[test]
@@ -225,4 +271,48 @@ fn client_of_the_page_receives_its_result() {
     let output = Command::new(python()).args(["-c", &script]).output().unwrap();
     assert_eq!(output.stdout, b"True\n", "{}", String::from_utf8_lossy(&output.stderr));
     drop(worker.stop());
+}
+
+/// Runs `cog jobs`, and returns what it prints.
+fn jobs(place: &std::path::Path, mock: &Mock, nats: &Nats, args: &str) -> (Option<i32>, String) {
+    let args: Vec<&str> = ["jobs"].into_iter().chain(args.split(' ')).collect();
+    let mut command = cog(place, mock, &args);
+    let output = command.env("COG_NATS_URL", nats.url()).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn failed_jobs_are_listed_retried_and_removed() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    assert!(jobs(place.path(), &mock, &nats, "list").1.contains("there are no failed jobs"));
+    client.publish(Some("j.1"), r#"{"module":"late","input":{"query":"why?"}}"#);
+    client.publish(Some("j.2"), "no JSON");
+    let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+    command.env("COG_NATS_MODULE_WAIT", "0s");
+    let without = Working::start(command);
+    client.all_done();
+    drop(without.stop());
+    let (_, listed) = jobs(place.path(), &mock, &nats, "list --format json");
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let of = |id: &str| listed.as_array().unwrap().iter().find(|job| job["id"] == id).unwrap();
+    assert_eq!((&of("j.1")["code"], &of("j.1")["module"]), (&"E4006".into(), &"late".into()), "{listed}");
+    assert_eq!((&of("j.2")["code"], &of("j.2")["module"]), (&"E1000".into(), &().into()), "{listed}");
+    assert_eq!(jobs(place.path(), &mock, &nats, "retry 99").0, Some(2));
+    // The module has arrived by now.
+    let modules = place.path().join("modules");
+    std::fs::create_dir(modules.join("late")).unwrap();
+    for file in ["module.yaml", "prompt.md", "schema.json"] {
+        let text = std::fs::read_to_string(modules.join("m").join(file)).unwrap();
+        std::fs::write(modules.join("late").join(file), text.replace("name: m", "name: late")).unwrap();
+    }
+    let (code, id) = jobs(place.path(), &mock, &nats, &format!("retry {}", of("j.1")["number"]));
+    assert_eq!(code, Some(0), "{id}");
+    let with = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    assert_eq!(client.envelope(id.trim())["data"]["result"], "fine");
+    drop(with.stop());
+    assert_eq!(client.messages("cog-failed"), Some(1));
+    assert!(jobs(place.path(), &mock, &nats, "purge --all").1.contains("removed 1 failed jobs"));
+    assert_eq!(client.messages("cog-failed"), Some(0));
 }
