@@ -63,6 +63,11 @@ impl Pace {
         }
     }
 
+    /// Whether the tokens per minute are limited.
+    pub(crate) fn limits_tokens(&self) -> bool {
+        self.lock().rate.tokens.is_some()
+    }
+
     /// Starts no row for this time.
     pub(crate) fn pause(&self, length: Duration, now: Instant) {
         self.lock().rate.pause(length, now);
@@ -107,10 +112,6 @@ impl RunEvents for Pace {
     }
 
     fn reply_head(&self, head: &ReplyHead) {
-        let has_limits = head.requests.is_some() || head.tokens.is_some();
-        if !has_limits && !is_overload(head.status) {
-            return;
-        }
         let mut state = self.lock();
         let now = Instant::now();
         state.rate.replied(head, now);
@@ -233,6 +234,33 @@ pub(crate) struct Rate {
     paused_until: Option<Instant>,
     /// The average number of tokens of a row.
     average: Option<f64>,
+    running: u64,
+    /// The calls whose replies have not begun, which the vendor may not have counted yet.
+    unanswered: u64,
+    /// What the last reply said is left of the vendor's limits.
+    left_requests: Option<Allowance>,
+    left_tokens: Option<Allowance>,
+}
+
+/// What is left of a limit of the vendor.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    left: f64,
+    /// The time at which the limit is full again.
+    until: Instant,
+}
+
+impl Allowance {
+    /// Returns the allowance after a reply, when this amount is still to be counted by the vendor.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn new(quota: &Quota, uncounted: f64, now: Instant) -> Self {
+        Self { left: quota.remaining as f64 - uncounted, until: now + quota.reset.min(MAX_PAUSE) }
+    }
+
+    /// Returns the time at which this amount may be used; none if now.
+    fn ready_at(&self, amount: f64) -> Option<Instant> {
+        (self.left < amount).then_some(self.until)
+    }
 }
 
 /// What is left of a limit per minute. It can be less than nothing: the debt delays the next row.
@@ -269,23 +297,35 @@ impl Rate {
         let requests = rpm.map(|rpm| Bucket::new(f64::from(rpm), now));
         #[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
         let tokens = tpm.map(|tpm| Bucket::new(tpm as f64, now));
-        Self { requests, tokens, paused_until: None, average: None }
+        Self {
+            requests,
+            tokens,
+            paused_until: None,
+            average: None,
+            running: 0,
+            unanswered: 0,
+            left_requests: None,
+            left_tokens: None,
+        }
     }
 
     /// Returns the time at which the next row may start.
     pub(crate) fn ready_at(&self, now: Instant) -> Instant {
         let requests = self.requests.as_ref().map(|bucket| bucket.ready_at(1.0));
         let tokens = self.tokens.as_ref().map(|bucket| bucket.ready_at(self.tokens_per_row()));
-        [requests, tokens, self.paused_until].into_iter().flatten().fold(now, Instant::max)
+        [requests, tokens, self.paused_until(now)].into_iter().flatten().fold(now, Instant::max)
     }
 
     /// Returns the time until which the vendor accepts no requests.
     pub(crate) fn paused_until(&self, now: Instant) -> Option<Instant> {
-        self.paused_until.filter(|until| *until > now)
+        let requests = self.left_requests.and_then(|left| left.ready_at(1.0));
+        let tokens = self.left_tokens.and_then(|left| left.ready_at(self.average.unwrap_or(1.0)));
+        [self.paused_until, requests, tokens].into_iter().flatten().max().filter(|until| *until > now)
     }
 
     /// Records that a row starts, and returns the tokens that are reserved for it.
     pub(crate) fn start(&mut self, now: Instant) -> f64 {
+        self.running += 1;
         self.call(now);
         let reserved = self.tokens_per_row();
         if let Some(bucket) = &mut self.tokens {
@@ -296,6 +336,10 @@ impl Rate {
 
     /// Records a further call of a row.
     pub(crate) fn call(&mut self, now: Instant) {
+        self.unanswered += 1;
+        let tokens = self.average.unwrap_or(1.0);
+        self.left_requests.iter_mut().for_each(|allowance| allowance.left -= 1.0);
+        self.left_tokens.iter_mut().for_each(|allowance| allowance.left -= tokens);
         if let Some(bucket) = &mut self.requests {
             bucket.add(-1.0, now);
         }
@@ -303,6 +347,9 @@ impl Rate {
 
     /// Records the tokens of a row that has ended; none if they are unknown.
     pub(crate) fn end(&mut self, reserved: f64, used: Option<u64>, now: Instant) {
+        self.running = self.running.saturating_sub(1);
+        // A call that was refused without a reply is over too.
+        self.unanswered = self.unanswered.min(self.running);
         let Some(used) = used else { return };
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
         let used = used as f64;
@@ -315,13 +362,19 @@ impl Rate {
 
     /// Obeys the head of a reply: the wait that the vendor requests, and its limits if they are reached.
     pub(crate) fn replied(&mut self, head: &ReplyHead, now: Instant) {
+        self.unanswered = self.unanswered.saturating_sub(1);
         if is_overload(head.status) {
             self.pause(head.retry_after.unwrap_or_default(), now);
         }
-        let requests = head.requests.filter(|quota| is_used_up(quota, 1.0));
-        let tokens = head.tokens.filter(|quota| is_used_up(quota, self.average.unwrap_or(1.0)));
-        for quota in [requests, tokens].into_iter().flatten() {
-            self.pause(quota.reset, now);
+        // Otherwise as many rows would start as run at once, although the vendor takes only the first of them.
+        #[expect(clippy::cast_precision_loss, reason = "at most 1,024 rows run")]
+        let calls = self.unanswered as f64;
+        if let Some(quota) = &head.requests {
+            self.left_requests = Some(Allowance::new(quota, calls, now));
+        }
+        if let Some(quota) = &head.tokens {
+            let tokens = calls * self.average.unwrap_or(1.0);
+            self.left_tokens = Some(Allowance::new(quota, tokens, now));
         }
     }
 
@@ -334,12 +387,6 @@ impl Rate {
     fn tokens_per_row(&self) -> f64 {
         self.average.unwrap_or(FIRST_TOKENS)
     }
-}
-
-/// Whether less of a quota remains than is needed.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn is_used_up(quota: &Quota, needed: f64) -> bool {
-    (quota.remaining as f64) < needed
 }
 
 /// Whether a status says that the vendor is overloaded.
@@ -459,6 +506,40 @@ mod rate_tests {
         assert_eq!(head(529, None, Some(quota(0, 9)), None), 9 * second);
         assert_eq!(head(200, None, Some(quota(1, 9)), Some(quota(499, 4))), 4 * second);
         assert_eq!(head(429, Some(Duration::MAX), None, None), MAX_PAUSE);
+    }
+
+    #[test]
+    fn rows_that_the_vendor_has_not_counted_use_up_its_limit() {
+        let now = Instant::now();
+        let mut rate = Rate::new(None, None, now);
+        for _ in 0..4 {
+            rate.start(now);
+        }
+        // The first of four replies: three calls are still to be counted.
+        rate.replied(&reply(200, None, Some(quota(5, 60)), None), now);
+        assert_eq!(rate.ready_at(now), now);
+        let mut started = 0;
+        while rate.ready_at(now) == now {
+            rate.start(now);
+            started += 1;
+        }
+        assert_eq!((started, rate.ready_at(now) - now), (2, Duration::from_secs(60)));
+        // The next reply corrects it.
+        rate.replied(&reply(200, None, Some(quota(100, 60)), None), now);
+        assert_eq!(rate.ready_at(now), now);
+    }
+
+    #[test]
+    fn calls_that_were_refused_do_not_use_up_a_limit_for_ever() {
+        let now = Instant::now();
+        let mut rate = Rate::new(None, None, now);
+        for _ in 0..50 {
+            let reserved = rate.start(now);
+            rate.end(reserved, None, now);
+        }
+        rate.start(now);
+        rate.replied(&reply(200, None, Some(quota(3, 60)), None), now);
+        assert_eq!(rate.ready_at(now), now);
     }
 
     fn quota(remaining: u64, seconds: u64) -> Quota {
