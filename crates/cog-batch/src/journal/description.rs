@@ -9,7 +9,7 @@ use std::{
 use cog_json::{Value, Writer};
 use cog_store::{Access, Durability, replace};
 
-use super::{JournalError, JournalPaths, open::LockedFile};
+use super::{JournalError, JournalPaths, RECORD_LEN, Record, open::LockedFile};
 
 /// The description of a batch: named values, such as the module and its digest, the model and the input.
 ///
@@ -164,6 +164,15 @@ pub(crate) fn decode(bytes: &[u8], paths: &JournalPaths) -> Result<HeaderState, 
         .filter(|_| crc32fast::hash(checked).to_le_bytes() == *crc)
         .ok_or_else(|| JournalError::DamagedHeader { path: paths.journal.clone() })?;
     Ok(HeaderState::Header(Header { description, length: FIXED_LEN + length + 4 }))
+}
+
+/// Returns the header of a journal whose description is damaged: none, up to the first record that is intact.
+pub(super) fn salvage(bytes: &[u8]) -> Option<Header> {
+    let mut records = bytes.windows(RECORD_LEN).enumerate().skip(FIXED_LEN);
+    let (length, _) = records.find(|(_, bytes)| {
+        bytes.first_chunk::<RECORD_LEN>().is_some_and(|bytes| Record::decode(bytes).is_some())
+    })?;
+    Some(Header { description: Description::default(), length })
 }
 
 // Giving a journal the description of the batch that continues it (`--allow-changes`).

@@ -135,7 +135,10 @@ impl JournalError {
             Self::OtherVersion { .. } => {
                 "Continue with the version of cog that started the batch, or move the journal and its results away."
             }
-            Self::DamagedHeader { .. } | Self::JournalMissing { .. } => {
+            Self::DamagedHeader { .. } => {
+                "Continue with --allow-changes, which keeps the results of rows that are the same. If that fails too, restore the journal, or move it and its results away."
+            }
+            Self::JournalMissing { .. } => {
                 "Restore the journal, or move the journal and its results away to start from the beginning."
             }
             Self::Changed { .. } => {

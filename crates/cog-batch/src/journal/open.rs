@@ -10,7 +10,7 @@ use std::{
 use cog_store::sync_directory_of;
 
 use super::{
-    Description, Files, Finished, JournalError, JournalPaths, Wrap,
+    Description, Files, Finished, JournalError, JournalPaths, JournalStatus, Wrap,
     description::{self, DONE, Header, HeaderState, redescribe},
     recover::{read_finished, recover},
     writer::{Appender, Appenders},
@@ -41,7 +41,7 @@ pub(super) fn open(
     wrap: Wrap<'_>,
 ) -> Result<OpenJournal, JournalError> {
     let journal = open_locked(&paths.journal)?;
-    let Some(header) = read_header(&journal, paths)? else {
+    let Some(header) = read_header(&journal, paths, resume)? else {
         let started = start(paths, journal, description, wrap);
         return started.inspect_err(|_| remove_new(paths));
     };
@@ -80,6 +80,28 @@ pub(super) fn read(
     finished.map_err(|error| JournalError::read(&paths.journal, error))
 }
 
+/// Reads a journal that another program may be writing.
+pub(super) fn status(paths: &JournalPaths) -> Result<Option<JournalStatus>, JournalError> {
+    let journal = match OpenOptions::new().read(true).open(&paths.journal) {
+        Ok(journal) => journal,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(JournalError::read(&paths.journal, error)),
+    };
+    let HeaderState::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
+        return Ok(None);
+    };
+    // A batch that runs holds the lock. This program holds it for a moment only, and writes nothing.
+    let is_in_use = matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let finished = read_finished(&journal, header.length as u64, Resume::Same);
+    let finished = finished.map_err(|error| JournalError::read(&paths.journal, error))?;
+    Ok(Some(JournalStatus {
+        description: header.description,
+        rows: finished.len(),
+        failed: finished.failed_count(),
+        is_in_use,
+    }))
+}
+
 /// Checks that the batch of the journal is this one, unless changes are allowed. Returns whether it is.
 fn check(
     header: &Header,
@@ -102,11 +124,23 @@ fn first_bytes(mut journal: &File, paths: &JournalPaths) -> Result<Vec<u8>, Jour
     Ok(bytes)
 }
 
-/// Reads the header. None if the journal is new: without results, the header was never complete.
-fn read_header(journal: &File, paths: &JournalPaths) -> Result<Option<Header>, JournalError> {
+/// Reads the header. None if the journal is new: without results, nothing is lost whatever its header is.
+fn read_header(journal: &File, paths: &JournalPaths, resume: Resume) -> Result<Option<Header>, JournalError> {
     let bytes = first_bytes(journal, paths)?;
-    let found = description::decode(&bytes, paths)?;
     let has_results = std::fs::metadata(&paths.results).is_ok_and(|about| about.len() > 0);
+    let found = match description::decode(&bytes, paths) {
+        Err(JournalError::DamagedHeader { .. }) if !has_results => {
+            journal.set_len(0).map_err(|error| JournalError::write(&paths.journal, error))?;
+            return Ok(None);
+        }
+        // Each record has a checksum and the hash of its row, so the results count without the description too.
+        Err(JournalError::DamagedHeader { .. }) if resume == Resume::Changed => {
+            return description::salvage(&bytes)
+                .map(Some)
+                .ok_or_else(|| JournalError::DamagedHeader { path: paths.journal.clone() });
+        }
+        found => found?,
+    };
     match found {
         HeaderState::Header(header) => Ok(Some(header)),
         HeaderState::Done => remove_done(journal, paths).map(|()| None),

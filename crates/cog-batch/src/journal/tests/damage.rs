@@ -147,3 +147,41 @@ fn damage_before_the_last_group_is_found_when_it_is_read() {
     drop(results);
     runtime().block_on(place.finish(0..MANY));
 }
+
+#[test]
+fn damaged_header_loses_no_result_if_changes_are_allowed() {
+    let (mut files, header, _) = batch(ROWS);
+    files.0[header - 8] ^= 1; // in the description
+    let place = Place::cut_copy(&files, files.0.len(), files.1.len());
+    let error = place.open().map(drop).unwrap_err();
+    assert!(matches!(error, JournalError::DamagedHeader { .. }), "{error}");
+    let opened = Journal::open_with(&place.paths, &description(), Resume::Changed, &unsynced);
+    let (journal, finished) = opened.unwrap();
+    assert_eq!(finished.len(), ROWS);
+    assert!((0..ROWS).all(|row| finished.get(row).is_some_and(|found| found.hash == hash(row))));
+    drop(runtime().block_on(journal.close()).unwrap());
+    runtime().block_on(place.finish(0..ROWS));
+    // The journal has a header again.
+    assert_eq!(Journal::status(&place.paths).unwrap().unwrap().description, description());
+}
+
+#[test]
+fn damaged_header_without_results_is_a_new_journal() {
+    let (mut files, header, _) = batch(0);
+    files.0[header - 8] ^= 1;
+    let place = Place::cut_copy(&files, files.0.len(), 0);
+    runtime().block_on(place.finish(0..ROWS));
+}
+
+#[test]
+fn status_is_read_while_the_journal_is_written() {
+    let place = Place::new();
+    assert_eq!(Journal::status(&place.paths).unwrap(), None);
+    let (journal, _) = place.open().unwrap();
+    runtime().block_on(append_each(&journal, &place.paths.journal, 0..ROWS)).unwrap();
+    let status = Journal::status(&place.paths).unwrap().unwrap();
+    let failed = (0..ROWS).filter(|row| !is_ok(*row)).count() as u64;
+    assert_eq!((status.rows, status.failed, status.is_in_use), (ROWS, failed, true));
+    drop(journal);
+    assert!(!Journal::status(&place.paths).unwrap().unwrap().is_in_use);
+}
