@@ -56,7 +56,7 @@ struct State {
 /// A job: the rows of a part of the input.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Job {
-    /// The name, with which it is found again.
+    /// The name, with which it is found again. It changes when the job is sent again.
     pub name: String,
     /// The first row of its part of the input.
     pub first: u64,
@@ -66,8 +66,14 @@ pub struct Job {
     pub requests: u64,
     /// The ID of the newest job at the vendor before this one, if jobs have no name.
     pub after: Option<String>,
-    /// The ID; none if it is not known whether the job exists.
+    /// The ID; none if the job is waiting, or if it is not known whether it exists.
     pub id: Option<String>,
+    /// Whether it is still to be sent, because the vendor's queue had no room for it.
+    #[serde(default)]
+    pub is_waiting: bool,
+    /// How often the vendor refused it.
+    #[serde(default)]
+    pub refusals: u32,
     /// The state, as the vendor names it.
     pub state: String,
     /// Whether it has ended.
@@ -80,6 +86,29 @@ pub struct Job {
     pub failed: Option<u64>,
     /// The vendor's error for the complete job.
     pub message: Option<String>,
+}
+
+impl Job {
+    /// Records that the vendor's queue had no room for the job.
+    pub(crate) fn refuse(&mut self, reason: Option<String>) {
+        self.refusals += 1;
+        // A job that was refused is known by its name at the vendor, so the next one needs another.
+        let (batch, number) = self.name.rsplit_once('-').unwrap_or(("cog", &self.name));
+        let number = number.split('r').next().unwrap_or_default();
+        self.name = format!("{batch}-{number}r{}", self.refusals);
+        self.id = None;
+        self.is_waiting = true;
+        self.is_ended = false;
+        "waiting".clone_into(&mut self.state);
+        self.message = reason;
+    }
+
+    /// Ends a job that is still to be sent: it has no results.
+    pub(crate) fn close(&mut self, state: &str) {
+        self.is_waiting = false;
+        self.is_ended = true;
+        state.clone_into(&mut self.state);
+    }
 }
 
 impl Jobs {
@@ -118,6 +147,21 @@ impl Jobs {
         let path = Self::path_beside(out);
         let state = read(&path)?.ok_or(VendorBatchError::NoJobs { path })?;
         Ok(state.command)
+    }
+
+    /// Reads the jobs of an output, wherever they are. None if there are none.
+    ///
+    /// # Errors
+    /// Their file cannot be read.
+    pub fn find(out: &Path) -> Result<Option<Self>, VendorBatchError> {
+        let path = Self::path_beside(out);
+        Ok(read(&path)?.map(|state| Self { path, state }))
+    }
+
+    /// Returns where the jobs are: a vendor, or `nats`.
+    #[must_use]
+    pub fn vendor(&self) -> &str {
+        &self.state.vendor
     }
 
     /// Stores the command that started the batch, unless it has one.
@@ -177,8 +221,21 @@ impl Jobs {
         &mut self.state.jobs
     }
 
-    pub(crate) fn is_complete(&self) -> bool {
-        self.state.is_complete
+    /// Whether every row was sent.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.state.is_complete && !self.has_waiting()
+    }
+
+    /// Whether a job is still to be sent.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.state.jobs.iter().any(|job| job.is_waiting)
+    }
+
+    /// Returns the number of the job that is still to be sent and has a row.
+    pub(crate) fn waiting_with(&self, row: u64) -> Option<usize> {
+        let waiting = |job: &Job| job.is_waiting && (job.first..=job.last).contains(&row);
+        self.state.jobs.iter().position(waiting)
     }
 
     pub(crate) fn set_complete(&mut self, is_complete: bool) {
@@ -188,6 +245,22 @@ impl Jobs {
     /// Returns the name of the next job.
     pub(crate) fn next_name(&self) -> String {
         format!("{}-{}", self.state.name, self.state.jobs.len())
+    }
+
+    /// Divides a job that is still to be sent: the rows from this one on become a job of their own.
+    pub(crate) fn divide(&mut self, number: usize, row: u64) {
+        let name = self.next_name();
+        let Some(job) = self.state.jobs.get_mut(number) else { return };
+        let rest = Job {
+            name,
+            first: row,
+            last: job.last,
+            state: job.state.clone(),
+            is_waiting: true,
+            ..Job::default()
+        };
+        job.last = row.saturating_sub(1);
+        self.state.jobs.insert(number + 1, rest);
     }
 
     /// Returns the path of the replies of a job.
@@ -283,6 +356,14 @@ pub enum VendorBatchError {
         /// The cause.
         source: io::Error,
     },
+    /// The vendor's queue has no room for a job although no other job of the batch is in it.
+    #[error("the vendor's queue has no room for a job of {requests} rows{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
+    QueueFull {
+        /// The rows of the job.
+        requests: u64,
+        /// The vendor's reason.
+        reason: Option<String>,
+    },
     /// Some rows have not been sent yet.
     #[error("{}: not all rows have been sent", path.display())]
     Incomplete {
@@ -320,6 +401,10 @@ impl VendorBatchError {
                 Some("Continue with the version of cog that started the batch.".to_owned())
             }
             Self::File { .. } => None,
+            Self::QueueFull { requests, .. } => Some(format!(
+                "Run the same command again when other jobs of the account have ended, or with smaller jobs: --job-rows {}.",
+                (requests / 2).max(1)
+            )),
             Self::Incomplete { .. } => {
                 Some("The command that started the batch sends the others.".to_owned())
             }

@@ -5,17 +5,17 @@
 //!
 //! Each job is stored before it is created, and looked for before it is created again.
 
-use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fs::File, io, path::Path, sync::Arc, time::Duration};
 
 use cog_provider::{
-    BatchClient, HttpProvider, WireRequest,
+    BatchClient, HttpProvider, ProviderError, WireRequest,
     batch::{BatchJob, BatchLimits, BatchPart, BatchPhase},
 };
 use cog_store::{Access, Durability, replace};
 use tokio::time::sleep;
 
 use crate::{
-    Batch, Description, Finished, Row, Rows,
+    Batch, Description, Finished, ReadError, Row, RowHash, Rows,
     duplicates::SeenInputs,
     jobs::{Answers, Job, Jobs, Slot, VendorBatchError, VendorBatchProvider, entry_id, limits, write},
     journal::Kept,
@@ -32,6 +32,8 @@ pub struct VendorBatch {
     jobs: Jobs,
     limits: BatchLimits,
     max_pause: Duration,
+    /// The jobs that ran when the vendor's queue had no room for a further one; none while it had.
+    full_at: Option<usize>,
 }
 
 impl VendorBatch {
@@ -50,7 +52,7 @@ impl VendorBatch {
             BatchClient::new(Arc::clone(inner)).ok_or(VendorBatchError::NoInterface { vendor: name })?;
         let jobs = Jobs::open(out, name)?;
         let limits = limits(client.interface());
-        Ok(Self { client, provider: Arc::clone(provider), jobs, limits, max_pause })
+        Ok(Self { client, provider: Arc::clone(provider), jobs, limits, max_pause, full_at: None })
     }
 
     /// Sets what the batch is, and the command that started it.
@@ -123,8 +125,15 @@ impl VendorBatch {
                 Err(error) => return Err(error.into()),
             };
             if let Some(job) = self.jobs.list_mut().get_mut(number) {
-                (job.state, job.is_ended) = (found.state, found.phase == BatchPhase::Ended);
-                (job.succeeded, job.failed) = (found.counts.succeeded, found.counts.failed);
+                if found.is_refused {
+                    job.refuse(found.message);
+                    self.full_at = Some(self.running().len());
+                    continue;
+                }
+                job.state = found.state;
+                job.is_ended = found.phase == BatchPhase::Ended;
+                job.succeeded = found.counts.succeeded;
+                job.failed = found.counts.failed;
                 job.message = found.message;
             }
         }
@@ -136,11 +145,11 @@ impl VendorBatch {
         jobs.filter_map(|(number, job)| Some((number, job.id.clone()?))).collect()
     }
 
-    /// Waits until all jobs have ended.
+    /// Waits until all jobs have ended. Returns false if the vendor has refused one meanwhile, which is still to be sent.
     ///
     /// # Errors
     /// As [`VendorBatch::refresh`], or some rows have not been sent.
-    pub async fn wait(&mut self, mut show: impl FnMut(&Jobs)) -> Result<(), VendorBatchError> {
+    pub async fn wait(&mut self, mut show: impl FnMut(&Jobs)) -> Result<bool, VendorBatchError> {
         if !self.jobs.is_complete() {
             return Err(VendorBatchError::Incomplete { path: self.jobs.path().to_owned() });
         }
@@ -148,8 +157,12 @@ impl VendorBatch {
         loop {
             self.refresh().await?;
             show(&self.jobs);
+            if self.jobs.has_waiting() {
+                self.jobs.save()?;
+                return Ok(false);
+            }
             if self.running().is_empty() {
-                return Ok(());
+                return Ok(true);
             }
             sleep(pause).await;
             pause = (pause * 3 / 2).min(self.max_pause);
@@ -163,6 +176,10 @@ impl VendorBatch {
     pub async fn cancel(&mut self) -> Result<(), VendorBatchError> {
         // A vendor rejects the cancellation of a job that has ended.
         self.refresh().await?;
+        for job in self.jobs.list_mut().iter_mut().filter(|job| job.is_waiting) {
+            job.close("cancelled");
+        }
+        self.jobs.save()?;
         for (_, id) in self.running() {
             if let Err(error) = self.client.cancel(&id).await
                 && self.client.job(&id).await?.phase == BatchPhase::Running
@@ -171,6 +188,23 @@ impl VendorBatch {
             }
         }
         self.refresh().await
+    }
+
+    /// Deletes the files of the jobs at the vendor: the inputs and the results of all rows. Called once the output is complete.
+    ///
+    /// # Errors
+    /// The vendor rejects it. The other files are deleted.
+    pub async fn delete_files(&self) -> Result<(), VendorBatchError> {
+        let mut deleted = Ok(());
+        for id in self.jobs.list().iter().filter_map(|job| job.id.as_deref()) {
+            let job = self.client.job(id).await;
+            let done = match job {
+                Ok(job) => self.client.delete_files(&job).await,
+                Err(error) => Err(error),
+            };
+            deleted = done.map_err(VendorBatchError::from).and(deleted);
+        }
+        deleted
     }
 
     /// Stores the results of the jobs once all have ended. Returns how many results belong to no row.
@@ -194,7 +228,11 @@ impl VendorBatch {
             return Ok(0);
         };
         let path = self.jobs.replies(number);
-        let found = self.client.job(job.id.as_deref().unwrap_or_default()).await?;
+        let Some(id) = &job.id else {
+            // It was never sent.
+            return self.store(number, &path, |_| Ok(())).map(|()| 0);
+        };
+        let found = self.client.job(id).await?;
         let mut tries = 0;
         let mut read = loop {
             let read = self.read(&job, &found, &path).await;
@@ -209,15 +247,23 @@ impl VendorBatch {
             }
             sleep(self.pause(tries)).await;
         };
-        replace(&path, Access::Private, Durability::PowerCut, |file| {
-            io::copy(&mut read.spool, file).map(drop)
-        })
-        .map_err(|source| VendorBatchError::file(&path, source))?;
+        self.store(number, &path, |file| io::copy(&mut read.spool, file).map(drop))?;
+        Ok(read.strange + read.unreadable)
+    }
+
+    /// Stores the replies of a job.
+    fn store(
+        &mut self,
+        number: usize,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), VendorBatchError> {
+        replace(path, Access::Private, Durability::PowerCut, write)
+            .map_err(|source| VendorBatchError::file(path, source))?;
         if let Some(job) = self.jobs.list_mut().get_mut(number) {
             job.is_fetched = true;
         }
-        self.jobs.save()?;
-        Ok(read.strange + read.unreadable)
+        self.jobs.save()
     }
 
     /// Reads the results of a job into a temporary file.
@@ -252,6 +298,9 @@ impl VendorBatch {
 /// How often a job is created after temporary failures.
 const MAX_TRIES: u32 = 6;
 
+/// How often a job is refused while no other job of the batch is in the vendor's queue.
+const MAX_REFUSALS: u32 = 5;
+
 /// A part of the input that is not sent yet.
 struct PendingPart {
     part: BatchPart,
@@ -260,46 +309,104 @@ struct PendingPart {
 }
 
 impl VendorBatch {
-    /// Sends the rows that have no job and no result. It can be interrupted at any time, and continues when it is called again.
+    /// Sends the rows that have no job and no result, in several passes over the input if the vendor's queue has no room for all
+    /// jobs: then the next one is sent when one ends. Without `waits`, it ends when there is no room. It can be interrupted at any
+    /// time, and continues when it is called again.
     ///
     /// # Errors
     /// The input cannot be read, or the vendor does not accept a job.
     pub async fn send(
         &mut self,
         batch: &Batch,
-        mut rows: Rows,
+        open: impl Fn() -> Result<Rows, ReadError>,
         finished: &Finished,
+        waits: bool,
         mut show: impl FnMut(&Job),
     ) -> Result<(), VendorBatchError> {
-        self.settle_last().await?;
+        self.settle().await?;
+        loop {
+            self.send_pass(batch, open()?, finished, waits, &mut show).await?;
+            if !self.jobs.has_waiting() || !waits {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends the jobs that are waiting, and the rows after the last job.
+    async fn send_pass(
+        &mut self,
+        batch: &Batch,
+        mut rows: Rows,
+        finished: &Finished,
+        waits: bool,
+        show: &mut impl FnMut(&Job),
+    ) -> Result<(), VendorBatchError> {
         let start = self.jobs.list().last().map_or(0, |job| job.last + 1);
         let mut open = self.open_part(start);
+        // The first rows of the waiting jobs that have rows to send.
+        let mut wanted = BTreeSet::new();
+        // The job that is waiting and has the current row.
+        let mut again: Option<(usize, BatchPart)> = None;
         let mut selected = 0;
         let mut seen = SeenInputs::default();
         let mut kept = Kept::new(finished);
         while let Some(group) = rows.next().await? {
             for row in group.into_iter().filter(|row| batch.has_row(row, &mut selected)) {
                 let done = kept.take(&row).map(|kept| kept.result);
-                let done = done.filter(|row| row.ok || !batch.retries_failed);
+                let done = done.filter(|result| batch.keeps(result));
                 let is_first = !batch.dedupes || seen.is_first(&row, done);
-                if row.number < start || done.is_some() || !is_first {
+                let waiting = self.jobs.waiting_with(row.number);
+                if let Some((number, part)) = again.take_if(|(number, _)| Some(*number) != waiting) {
+                    self.submit(number, &part, waits, show).await?;
+                }
+                if row.number < start && waiting.is_none() || done.is_some() || !is_first {
                     continue;
                 }
                 let number = row.number;
                 let hash = row.hash;
-                if let Some(request) = self.request(batch, row).await
-                    && !self.add(&mut open, number, hash, &request)
-                {
-                    let next = self.open_part(number);
-                    self.create(std::mem::replace(&mut open, next), &mut show).await?;
-                    open.part = BatchPart::new(self.limits);
-                    self.add(&mut open, number, hash, &request);
+                let Some(request) = self.request(batch, row).await else {
+                    open.last = open.last.max(number);
+                    continue;
+                };
+                let Some(job) = waiting else {
+                    if !self.add(&mut open.part, &self.jobs.next_name(), number, hash, &request) {
+                        let next = self.open_part(number);
+                        self.create(std::mem::replace(&mut open, next), waits, show).await?;
+                        self.add(&mut open.part, &self.jobs.next_name(), number, hash, &request);
+                    }
+                    open.last = number;
+                    continue;
+                };
+                let limits = self.limits;
+                wanted.extend(self.jobs.list().get(job).map(|job| job.first));
+                let (_, part) = again.get_or_insert_with(|| (job, BatchPart::new(limits)));
+                let name = self.name_of(job);
+                if !self.add(part, &name, number, hash, &request) {
+                    // The limits of this start are lower than when the job was formed.
+                    self.jobs.divide(job, number);
+                    wanted.insert(number);
+                    let full = again.replace((job + 1, BatchPart::new(limits)));
+                    if let Some((_, full)) = full {
+                        self.submit(job, &full, waits, show).await?;
+                    }
+                    let name = self.name_of(job + 1);
+                    if let Some((_, part)) = &mut again {
+                        self.add(part, &name, number, hash, &request);
+                    }
                 }
-                open.last = number;
             }
         }
+        if let Some((number, part)) = again {
+            self.submit(number, &part, waits, show).await?;
+        }
         if !open.part.entries().is_empty() {
-            self.create(open, &mut show).await?;
+            self.create(open, waits, show).await?;
+        }
+        // A job whose rows have got their results elsewhere would wait for ever.
+        for job in self.jobs.list_mut().iter_mut().filter(|job| job.is_waiting) {
+            if job.first < start && !wanted.contains(&job.first) {
+                job.close("empty");
+            }
         }
         self.jobs.set_complete(true);
         self.jobs.save()
@@ -309,10 +416,14 @@ impl VendorBatch {
         PendingPart { part: BatchPart::new(self.limits), first, last: first }
     }
 
+    fn name_of(&self, number: usize) -> String {
+        self.jobs.list().get(number).map(|job| job.name.clone()).unwrap_or_default()
+    }
+
     /// Returns the request that a live run of the row would send. None if it would send none.
     async fn request(&self, batch: &Batch, row: Row) -> Option<WireRequest> {
         let slot = Slot::captured(row.number, row.hash);
-        let input = run_input(row.input.into_result().ok()?);
+        let input = run_input(row.input.into_result().ok()?.input);
         if let Ok(chunks) = batch.prepare(input) {
             slot.clone().run(chunks.fold()).await;
         }
@@ -321,32 +432,94 @@ impl VendorBatch {
 
     /// Adds a request. Returns false if the part is full. A request that no job can contain is left out, and gets its error
     /// when the row runs.
-    fn add(&self, open: &mut PendingPart, row: u64, hash: crate::RowHash, request: &WireRequest) -> bool {
-        let id = entry_id(&self.jobs.next_name(), row, hash);
-        self.client.interface().add(&mut open.part, &id, request).unwrap_or(true)
+    fn add(&self, part: &mut BatchPart, name: &str, row: u64, hash: RowHash, request: &WireRequest) -> bool {
+        let id = entry_id(name, row, hash);
+        self.client.interface().add(part, &id, request).unwrap_or(true)
     }
 
     async fn create(
         &mut self,
         open: PendingPart,
+        waits: bool,
         show: &mut impl FnMut(&Job),
     ) -> Result<(), VendorBatchError> {
+        let PendingPart { part, first, last } = open;
         let name = self.jobs.next_name();
+        let state = "waiting".to_owned();
+        let requests = part.entries().len() as u64;
+        let job = Job { name, first, last, requests, state, is_waiting: true, ..Job::default() };
+        self.jobs.list_mut().push(job);
+        self.jobs.set_complete(false);
+        self.submit(self.jobs.list().len() - 1, &part, waits, show).await
+    }
+
+    /// Creates a job that is waiting, once there is room for it in the vendor's queue. Otherwise it stays waiting.
+    async fn submit(
+        &mut self,
+        number: usize,
+        part: &BatchPart,
+        waits: bool,
+        show: &mut impl FnMut(&Job),
+    ) -> Result<(), VendorBatchError> {
+        if !self.has_room(number, waits).await? {
+            return self.jobs.save();
+        }
         let after = match self.client.interface().has_names() {
             true => None,
             false => self.client.newest(|_| true).await?.into_iter().next().map(|job| job.id),
         };
-        let requests = open.part.entries().len() as u64;
-        let PendingPart { first, last, .. } = open;
-        let job = Job { name, first, last, requests, after, state: "sending".to_owned(), ..Job::default() };
+        let Some(job) = self.jobs.list_mut().get_mut(number) else { return Ok(()) };
+        job.requests = part.entries().len() as u64;
+        job.after = after;
+        job.is_waiting = false;
+        "sending".clone_into(&mut job.state);
+        let job = job.clone();
         // Stored before it is created: after a crash, the name is all that finds the job again.
-        self.jobs.list_mut().push(job.clone());
-        self.jobs.set_complete(false);
         self.jobs.save()?;
-        let created = self.create_once(&job, &open.part).await?;
-        self.set_last(created)?;
-        self.jobs.list().iter().last().into_iter().for_each(show);
-        Ok(())
+        match self.create_once(&job, part).await {
+            Ok(created) => {
+                self.set_created(number, created)?;
+                self.jobs.list().get(number).into_iter().for_each(show);
+                Ok(())
+            }
+            Err(VendorBatchError::Provider(ProviderError::RateLimited {
+                is_quota: false, message, ..
+            })) => {
+                if let Some(job) = self.jobs.list_mut().get_mut(number) {
+                    job.refuse(Some(message));
+                }
+                self.full_at = Some(self.running().len());
+                self.jobs.save()
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until the vendor's queue has room for a job: once a job that was in it has ended. While no job of this batch is in
+    /// it, others of the account are, and it is tried again after a pause.
+    async fn has_room(&mut self, number: usize, waits: bool) -> Result<bool, VendorBatchError> {
+        while let Some(full_at) = self.full_at {
+            self.refresh().await?;
+            let running = self.running().len();
+            if running < full_at {
+                return Ok(true);
+            }
+            if !waits {
+                return Ok(false);
+            }
+            sleep(self.max_pause).await;
+            if running == 0 {
+                let job = self.jobs.list().get(number);
+                return match job.filter(|job| job.refusals >= MAX_REFUSALS) {
+                    Some(job) => Err(VendorBatchError::QueueFull {
+                        requests: job.requests,
+                        reason: job.message.clone(),
+                    }),
+                    None => Ok(true),
+                };
+            }
+        }
+        Ok(true)
     }
 
     /// Creates a job. After a temporary failure the job may exist, so it is looked for first: a request whose reply is lost is
@@ -371,23 +544,28 @@ impl VendorBatch {
         (FIRST_PAUSE * 2_u32.saturating_pow(tries)).min(self.max_pause)
     }
 
-    /// Looks for the last job, if it is not known whether it exists. A job that does not is sent again.
-    async fn settle_last(&mut self) -> Result<(), VendorBatchError> {
-        let Some(job) = self.jobs.list().last().filter(|job| job.id.is_none()).cloned() else {
-            return Ok(());
-        };
-        match self.find(&job).await? {
-            Some(found) => self.set_last(found),
-            None => {
-                self.jobs.list_mut().pop();
-                self.jobs.save()
+    /// Looks for the jobs of which it is not known whether they exist. Those that do not are sent again.
+    async fn settle(&mut self) -> Result<(), VendorBatchError> {
+        for number in 0..self.jobs.list().len() {
+            let job = self.jobs.list().get(number).filter(|job| job.id.is_none() && !job.is_waiting);
+            let Some(job) = job.cloned() else { continue };
+            match self.find(&job).await? {
+                Some(found) => self.set_created(number, found)?,
+                None => {
+                    if let Some(job) = self.jobs.list_mut().get_mut(number) {
+                        job.is_waiting = true;
+                    }
+                    self.jobs.save()?;
+                }
             }
         }
+        Ok(())
     }
 
-    fn set_last(&mut self, found: BatchJob) -> Result<(), VendorBatchError> {
-        if let Some(job) = self.jobs.list_mut().last_mut() {
-            (job.id, job.state) = (Some(found.id), found.state);
+    fn set_created(&mut self, number: usize, found: BatchJob) -> Result<(), VendorBatchError> {
+        if let Some(job) = self.jobs.list_mut().get_mut(number) {
+            job.id = Some(found.id);
+            job.state = found.state;
         }
         self.jobs.save()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cog_batch::{Batch, Jobs, JournalPaths, Rows, Summary};
 use cog_host::settings::Settings;
-use cog_nats::{Names, NatsRows, Queue, connect};
+use cog_nats::{NatsRows, Queue};
 use cog_run::RunOptions;
 
 use super::{Invocation, files, output::Output};
@@ -83,11 +83,21 @@ pub(super) fn run(
 
 async fn open(url: &str, settings: &Settings) -> Result<Queue, CliError> {
     let options = nats::options(Some(url), settings)?;
-    let open = async {
-        let names = Names::new(&settings.nats.name.value)?;
-        Queue::open(connect(&options).await?, names, nats::queue(settings)).await
-    };
-    open.await.map_err(|error| nats::error(&error))
+    nats::open_queue(&options, settings).await.map_err(|error| nats::error(&error))
+}
+
+/// Returns how many jobs of a batch are in the queue.
+pub(super) fn count(url: &str, batch: &str, settings: &Settings) -> Result<usize, CliError> {
+    runtime::block_on(async {
+        open(url, settings).await?.count_of(batch).await.map_err(|error| nats::error(&error))
+    })?
+}
+
+/// Removes the jobs of a batch from the queue, and returns their number.
+pub(super) fn cancel(url: &str, batch: &str, settings: &Settings) -> Result<u64, CliError> {
+    runtime::block_on(async {
+        open(url, settings).await?.cancel(batch).await.map_err(|error| nats::error(&error))
+    })?
 }
 
 /// Returns the options of the jobs. The workers choose the provider and the model, unless the command names them.

@@ -1,14 +1,11 @@
-//! Batches over the batch interface of a vendor: `--via`, and the commands about its jobs.
+//! Batches over the batch interface of a vendor: `--via`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
-use clap::Parser as _;
-use cog_batch::{
-    Batch, Description, Finished, Job, Jobs, Rows, Source, Summary, VendorBatch, VendorBatchProvider,
-};
+use cog_batch::{Batch, Description, Finished, Job, Jobs, Source, Summary, VendorBatch, VendorBatchProvider};
 use cog_host::{
     providers::{ProviderPosition, Selected, provider_settings},
-    settings::{Environment, Settings},
+    settings::Settings,
 };
 use cog_provider::{HttpProvider, Provider as _, vendors::Vendor};
 use cog_run::Providers;
@@ -20,13 +17,10 @@ use super::{
     unreadable,
 };
 use crate::{
-    args::{BatchArgs, BatchCommand, Cli, Command, JobsArgs, JobsCommand},
-    commands::{
-        emit,
-        runtime::{self, load_run_settings},
-    },
+    args::BatchArgs,
+    commands::{emit, runtime},
     error::{CliError, Exit},
-    output::{Console, Table},
+    output::Console,
     system::Signals,
 };
 
@@ -42,7 +36,6 @@ pub(super) enum Mode {
 /// A batch that is ready.
 pub(super) struct ReadyBatch<'a> {
     pub(super) batch: &'a Batch,
-    pub(super) rows: Rows,
     pub(super) output: Output,
     pub(super) source: &'a Source,
 }
@@ -79,7 +72,8 @@ pub(super) fn run(
     invocation: Invocation<'_>,
 ) -> Result<Exit, CliError> {
     let Invocation { args, settings, console } = invocation;
-    let ReadyBatch { batch, rows, output, source } = ready;
+    let ReadyBatch { batch, output, source } = ready;
+    let started = Instant::now();
     check_module("--via", &batch.module)?;
     let mut via = open(provider, args)?;
     via.describe(&describe_jobs(args, batch, settings)?, files::command())?;
@@ -90,7 +84,7 @@ pub(super) fn run(
         let early = tokio::select! {
             biased;
             () = signals.next() => Some(Exit::Interrupted),
-            done = answers(&mut via, batch, rows, finished, mode, invocation) => done?,
+            done = answers(&mut via, batch, source, finished, mode, invocation) => done?,
         };
         if let Some(exit) = early {
             return Ok(BatchEnd::Later(exit));
@@ -98,7 +92,10 @@ pub(super) fn run(
         drop(signals);
         // The rows are read again: each is now run with its stored answer.
         let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
-        Ok::<_, CliError>(BatchEnd::Done(Box::new(output.run(batch, rows, args, console).await?)))
+        let mut summary = output.run(batch, rows, args, console).await?;
+        // The batch took as long as its jobs, not as long as reading their answers.
+        summary.elapsed = started.elapsed();
+        Ok::<_, CliError>(BatchEnd::Done(Box::new(summary)))
     })??;
     match ended {
         BatchEnd::Later(exit) => {
@@ -109,6 +106,7 @@ pub(super) fn run(
             let is_done = summary.stopped.is_none();
             let exit = close(*summary, args, console);
             if is_done {
+                delete_files(&via, console)?;
                 via.remove();
             }
             exit
@@ -124,24 +122,42 @@ enum BatchEnd {
     Done(Box<Summary>),
 }
 
+/// Deletes the inputs and results at the vendor: they are in the output, and may be personal data.
+fn delete_files(via: &VendorBatch, console: &Console) -> Result<(), CliError> {
+    if let Err(error) = runtime::block_on(via.delete_files())? {
+        console.note(&format!("files of the jobs remain at the vendor: {error}"));
+    }
+    Ok(())
+}
+
 /// Sends the rows and waits for the answers of their jobs. Returns the exit code if the batch continues later, none once the answers
 /// are stored.
 async fn answers(
     via: &mut VendorBatch,
     batch: &Batch,
-    rows: Rows,
+    source: &Source,
     finished: &Finished,
     mode: Mode,
     invocation: Invocation<'_>,
 ) -> Result<Option<Exit>, CliError> {
     let Invocation { args, console, .. } = invocation;
-    if mode == Mode::Complete {
-        via.send(batch, rows, finished, |job| console.note(&sent(job))).await?;
+    let waits = !args.via.no_wait || mode == Mode::Fetch;
+    let mut sends = mode == Mode::Complete;
+    loop {
+        if sends {
+            let open = || source.open(&batch.module.contract);
+            via.send(batch, open, finished, waits, |job| console.note(&sent(job))).await?;
+        }
+        if !waits {
+            note_waiting(via.jobs(), console);
+            return Ok(Some(Exit::Ok));
+        }
+        if wait(via, console).await? {
+            break;
+        }
+        // The vendor has refused a job, whose rows are sent again once its queue has room.
+        sends = true;
     }
-    if args.via.no_wait && mode == Mode::Complete {
-        return Ok(Some(Exit::Ok));
-    }
-    wait(via, console).await?;
     let strange = via.fetch().await?;
     if strange > 0 {
         console.note(&format!("{strange} results of the jobs belong to no row, and are ignored"));
@@ -149,70 +165,29 @@ async fn answers(
     Ok(None)
 }
 
-/// Waits until the jobs have ended, and shows each change.
-async fn wait(via: &mut VendorBatch, console: &Console) -> Result<(), CliError> {
+fn note_waiting(jobs: &Jobs, console: &Console) {
+    let waiting = jobs.list().iter().filter(|job| job.is_waiting).count();
+    if waiting > 0 {
+        console.note(&format!(
+            "{waiting} jobs wait until the vendor's queue has room; the same command sends them"
+        ));
+    }
+}
+
+/// Waits until the jobs have ended, and shows each change. Returns false if one is still to be sent.
+pub(super) async fn wait(via: &mut VendorBatch, console: &Console) -> Result<bool, CliError> {
     let mut last = String::new();
-    via.wait(|jobs| {
+    let ended = via.wait(|jobs| {
         let now = states(jobs);
         if now != last {
             console.note(&now);
             last = now;
         }
-    })
-    .await?;
-    Ok(())
+    });
+    Ok(ended.await?)
 }
 
-/// Runs a command about the jobs of a batch. It uses the settings of the command that started it.
-pub(super) fn jobs(
-    command: &JobsCommand,
-    environment: Environment,
-    console: &Console,
-) -> Result<Exit, CliError> {
-    let (JobsCommand::Status(args)
-    | JobsCommand::Wait(args)
-    | JobsCommand::Fetch(args)
-    | JobsCommand::Cancel(args)) = command;
-    let began = began(args)?;
-    if matches!(command, JobsCommand::Fetch(_)) {
-        return super::run(&began, Mode::Fetch, environment, console);
-    }
-    let settings = load_run_settings(began.model.flags(), environment, console)?;
-    let provider = provider(&began, &settings)?.ok_or_else(|| CliError::Usage {
-        message: "the batch was started without --via".to_owned(),
-        suggestion: Some("Run the command that started it again: it continues.".to_owned()),
-    })?;
-    let mut via = open(&provider, &began)?;
-    runtime::block_on(async {
-        match command {
-            JobsCommand::Wait(_) => wait(&mut via, console).await?,
-            JobsCommand::Cancel(_) => via.cancel().await?,
-            JobsCommand::Status(_) | JobsCommand::Fetch(_) => via.refresh().await?,
-        }
-        Ok::<_, CliError>(())
-    })??;
-    console.print(&table(via.jobs(), console))?;
-    Ok(Exit::Ok)
-}
-
-/// Returns the arguments of the command that started the batch of an output.
-fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
-    let mut command = Jobs::command(&args.output)?;
-    if command.first() != files::command().first() {
-        return Err(CliError::Usage {
-            message: "the batch was started in another directory".to_owned(),
-            suggestion: command.first().map(|directory| format!("Run the command in {directory}.")),
-        });
-    }
-    command.drain(..1);
-    let run = match Cli::try_parse_from(command).ok().map(|cli| cli.command) {
-        Some(Command::Batch(BatchCommand::Run(run))) => Some(run),
-        _ => None,
-    };
-    run.ok_or_else(|| CliError::usage("the command that started the batch is not valid in this version"))
-}
-
-fn open(provider: &Arc<VendorBatchProvider>, args: &BatchArgs) -> Result<VendorBatch, CliError> {
+pub(super) fn open(provider: &Arc<VendorBatchProvider>, args: &BatchArgs) -> Result<VendorBatch, CliError> {
     let via = VendorBatch::open(provider, &args.output, args.via.poll)?;
     Ok(via.max_requests(args.via.job_rows.and_then(|rows| usize::try_from(rows).ok())))
 }
@@ -238,21 +213,11 @@ fn sent(job: &Job) -> String {
 fn states(jobs: &Jobs) -> String {
     let all = jobs.list().len();
     let ended = jobs.list().iter().filter(|job| job.is_ended).count();
+    let waiting = match jobs.list().iter().filter(|job| job.is_waiting).count() {
+        0 => String::new(),
+        jobs => format!(", {jobs} wait for room in the vendor's queue"),
+    };
     let answered: u64 = jobs.list().iter().filter_map(|job| job.succeeded).sum();
     let requests: u64 = jobs.list().iter().map(|job| job.requests).sum();
-    format!("{ended} of {all} jobs have ended; {answered} of {requests} rows are answered")
-}
-
-fn table(jobs: &Jobs, console: &Console) -> String {
-    let mut table = Table::new(["job", "state", "rows", "answered", "failed"]);
-    for job in jobs.list() {
-        let id = job.id.clone().unwrap_or_else(|| job.name.clone());
-        let requests = job.requests.to_string();
-        table.row([id, job.state.clone(), requests, known(job.succeeded), known(job.failed)]);
-    }
-    table.render(console.out().palette, console.out_columns())
-}
-
-fn known(count: Option<u64>) -> String {
-    count.map_or("-".to_owned(), |count| count.to_string())
+    format!("{ended} of {all} jobs have ended{waiting}; {answered} of {requests} rows are answered")
 }

@@ -157,7 +157,7 @@ fn other_processes_show_and_fetch_the_jobs() {
         assert_eq!(exit(&wait), Some(0), "{}", stderr(&wait));
         let fetch = cog(&place, wire, &mock, "batch fetch out.jsonl").output().unwrap();
         assert_eq!((exit(&fetch), rows(&place).len()), (Some(0), 5), "{}", stderr(&fetch));
-        let none = cog(&place, wire, &mock, "batch status out.jsonl").output().unwrap();
+        let none = cog(&place, wire, &mock, "batch wait out.jsonl").output().unwrap();
         assert_eq!(exit(&none), Some(2));
         assert!(stderr(&none).contains("no batch jobs"), "{}", stderr(&none));
     }
@@ -309,4 +309,93 @@ fn what_a_job_cannot_do_is_refused_before_anything_is_sent() {
         assert!(stderr(&output).contains(text), "{args}: {}", stderr(&output));
     }
     assert!(mock.requests().is_empty());
+}
+
+#[test]
+fn jobs_over_the_limit_of_the_queue_are_sent_when_one_ends() {
+    let place = place();
+    let batches = jobs(&place).room(1);
+    let mock = vendor(&batches);
+    place.write("rows.jsonl", FIVE);
+    let output = via(&place, Wire::OpenAi, &mock, "--job-rows 2").output().unwrap();
+    assert_eq!(exit(&output), Some(0), "{}", stderr(&output));
+    assert_eq!(codes(&rows(&place)), ["ok"; 5]);
+    let jobs = batches.jobs();
+    let sent = |state: &str| jobs.iter().filter(|job| job["state"] == state).map(entries).sum::<usize>();
+    assert_eq!(sent("ended"), 5, "each row is in one job that ran");
+    assert!(sent("refused") > 0, "{jobs:?}");
+}
+
+fn entries(job: &Value) -> usize {
+    job["entries"].as_array().unwrap().len()
+}
+
+#[test]
+fn job_that_finds_no_room_is_told_with_what_to_do() {
+    let place = place();
+    let mock = vendor(&jobs(&place).room(0));
+    place.write("rows.jsonl", FIVE);
+    let output = via(&place, Wire::OpenAi, &mock, "--job-rows 4").output().unwrap();
+    assert_eq!(exit(&output), Some(4), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("no room for a job of 4 rows: Enqueued token limit"), "{said}");
+    assert!(said.contains("--job-rows 2"), "{said}");
+    // The same command with smaller jobs sends the rows, each once.
+    let batches = jobs(&place);
+    let mock = vendor(&batches);
+    let output = via(&place, Wire::OpenAi, &mock, "--job-rows 2").output().unwrap();
+    assert_eq!((exit(&output), codes(&rows(&place))), (Some(0), vec!["ok"; 5]), "{}", stderr(&output));
+    let ended: Vec<_> = batches.jobs().into_iter().filter(|job| job["state"] == "ended").collect();
+    assert_eq!(ended.iter().map(entries).collect::<Vec<_>>(), [2, 2, 1]);
+}
+
+#[test]
+fn files_of_jobs_are_deleted_once_the_output_is_complete() {
+    let place = place();
+    let batches = jobs(&place);
+    let mock = vendor(&batches);
+    place.write("rows.jsonl", "\"one\"\n\"bad\"\n");
+    via(&place, Wire::OpenAi, &mock, "--no-wait").output().unwrap();
+    assert!(batches.deleted().is_empty());
+    let output = via(&place, Wire::OpenAi, &mock, "").output().unwrap();
+    assert_eq!(exit(&output), Some(1), "{}", stderr(&output));
+    assert_eq!(batches.deleted(), ["file-mock-1", "file-output-1", "file-error-1"]);
+}
+
+#[test]
+fn batch_is_found_from_any_directory_and_after_it_was_moved() {
+    let place = place();
+    let mock = vendor(&jobs(&place));
+    place.write("rows.jsonl", FIVE).write("elsewhere/there", "");
+    let live =
+        cog(&place, Wire::OpenAi, &mock, "batch ./m rows.jsonl -o live.jsonl --sample 2").output().unwrap();
+    assert_eq!(exit(&live), Some(0), "{}", stderr(&live));
+    via(&place, Wire::OpenAi, &mock, "--no-wait").output().unwrap();
+    let moved = place.path().join("moved");
+    std::fs::create_dir(&moved).unwrap();
+    for name in
+        ["m", "rows.jsonl", "out.jsonl.jobs", "out.jsonl.journal", "out.jsonl.results", "live.jsonl.journal"]
+    {
+        std::fs::rename(place.path().join(name), moved.join(name)).unwrap();
+    }
+    let from = |args: &str| {
+        let mut command = cog(&place, Wire::OpenAi, &mock, args);
+        command.current_dir(place.path().join("elsewhere")).output().unwrap()
+    };
+    let status = from("batch status ../moved/live.jsonl --format json");
+    let found: Value = serde_json::from_str(&stdout(&status)).unwrap();
+    assert_eq!((&found["state"], &found["runs"]), (&"stopped".into(), &"live".into()), "{found}");
+    assert_eq!(found["rows"], serde_json::json!({ "done": 2, "failed": 0 }));
+    let status = from("batch status ../moved/out.jsonl --format json");
+    let found: Value = serde_json::from_str(&stdout(&status)).unwrap();
+    assert_eq!((&found["state"], &found["runs"]), (&"jobs".into(), &"openai".into()), "{found}");
+    assert_eq!((&found["jobs"][0]["requests"], found["jobs"].as_array().unwrap().len()), (&5.into(), 1));
+    let fetch = from("batch fetch ../moved/out.jsonl");
+    assert_eq!(exit(&fetch), Some(0), "{}", stderr(&fetch));
+    assert_eq!(place.read("moved/out.jsonl").lines().count(), 5);
+    let complete = from("batch status ../moved/out.jsonl");
+    assert_eq!((stdout(&complete).as_str(), exit(&complete)), ("state   complete\n", Some(0)));
+    let none = from("batch status nothing.jsonl");
+    assert_eq!(exit(&none), Some(2));
+    assert!(stderr(&none).contains("no batch has the output nothing.jsonl"), "{}", stderr(&none));
 }
