@@ -25,8 +25,8 @@ use std::{
 };
 
 use cog_batch::{
-    Batch, ColumnMap, Concurrency, Description, Finished, Format, Journal, JournalPaths, LineSink, Order,
-    Output, Pace, Resume, RowHash, Sink, Source, Summary, View,
+    Batch, Concurrency, Description, Finished, Format, Journal, JournalPaths, LineSink, Order, Output, Pace,
+    Resume, RowHash, RowResult, Sink, Source, Summary, View,
 };
 use cog_json::Value;
 use cog_run::{RunContext, RunInput, RunOptions, Runtime};
@@ -122,7 +122,7 @@ impl Place {
         let line = line();
         (0..rows).for_each(|_| writeln!(file, "{line}").unwrap());
         file.into_inner().unwrap();
-        Source { path, format: Format::JsonLines, columns: ColumnMap::default() }
+        Source::new(path, Format::JsonLines)
     }
 
     /// Compares a batch of this many rows with as many runs, and with a batch without a journal.
@@ -163,7 +163,7 @@ impl Place {
         assert!(summary.stopped.is_none() && summary.rows.failed == 0);
         let results = self.events.block_on(journal.close()).unwrap();
         let contract = &self.batch.module.contract;
-        let output = Output { format: Format::JsonLines, order: Order::Input, contract };
+        let output = Output::new(Format::JsonLines, Order::Input, contract);
         output.finish(results, &out).unwrap();
     }
 
@@ -201,7 +201,7 @@ impl Place {
         let hash = RowHash::from_bytes(line().as_bytes());
         self.events.block_on(async {
             for row in 1..rows as u64 {
-                journal.append(row - 1, hash, true, b"{}").await.unwrap();
+                journal.append(&RowResult::from_line(row - 1, hash, true, b"{}")).await.unwrap();
             }
             drop(journal.close().await.unwrap());
         });

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use cog_batch::{Description, Finished, Journal, JournalPaths, Resume, RowHash};
+use cog_batch::{Description, Finished, Journal, JournalPaths, Resume, RowHash, RowResult};
 use cog_testkit::bench::{limit, ratio, time};
 
 /// The results that are stored, of 1 KB each.
@@ -79,7 +79,7 @@ fn append(paths: &JournalPaths, count: u64, line: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         for row in 0..count {
-            journal.append(row, RowHash::from_u64(0), true, line).await.unwrap();
+            journal.append(&RowResult::from_line(row, RowHash::from_u64(0), true, line)).await.unwrap();
         }
         drop(journal.close().await.unwrap());
     });

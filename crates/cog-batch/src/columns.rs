@@ -11,6 +11,8 @@ use std::fmt::{self, Display, Formatter};
 use cog_json::{ToJson, Writer};
 use cog_schema::Contract;
 
+use crate::Carried;
+
 #[cfg(feature = "arrow")]
 pub use self::records::RecordBuilder;
 
@@ -60,6 +62,16 @@ impl Columns {
     pub fn from_contract(contract: &Contract) -> Self {
         let data = contract.data_schema().unwrap_or(&serde_json::Value::Null);
         Self::with_data(contract::data_type(contract.document(), data))
+    }
+
+    /// Adds the columns of the input that the results have, after `row`: `id`, and the struct `kept`.
+    #[must_use]
+    pub fn with_carried(mut self, carried: Carried<'_>) -> Self {
+        let kept = carried.keep.iter().map(|name| Column::new(name, ColumnType::Open)).collect::<Vec<_>>();
+        let kept = (!kept.is_empty()).then(|| Column::new("kept", ColumnType::Struct(kept)));
+        let id = carried.id.map(|_| Column::new("id", ColumnType::Open));
+        self.0.splice(1..1, id.into_iter().chain(kept));
+        self
     }
 
     fn with_data(data: ColumnType) -> Self {

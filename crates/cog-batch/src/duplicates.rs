@@ -1,19 +1,24 @@
 //! Rows whose inputs are equal: the first one runs, and the others get its result.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    fmt::Write as _,
+};
 
 use cog_json::{Node, ToJson as _, Value, Writer};
 
-use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, row::Position};
+use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, row::Position, sink::RowHead};
 
 /// The duplicates that may wait for rows that run.
 const MAX_WAITING: usize = 65_536;
 
 /// A row whose input equals the input of an earlier row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Duplicate {
     pub(crate) row: u64,
     pub(crate) hash: RowHash,
+    /// The members that its result gets from the row.
+    pub(crate) carried: Box<str>,
 }
 
 /// The first row with each input: 24 bytes each, and the room of the table.
@@ -121,46 +126,58 @@ impl SeenInputs {
     }
 }
 
-/// Returns the line of a row that was at another position: its number is replaced, and it no longer says which row it is a duplicate
-/// of. None if the line is damaged.
-pub(crate) fn renumbered(line: &[u8], row: u64) -> Option<Vec<u8>> {
-    let mut rest = after_number(line, b"{\"row\":")?;
-    if let Some(after) = after_number(rest, b",\"duplicate_of\":") {
-        rest = after;
+/// The members of a line that say which row it is of.
+const OF_ROW: [&str; 4] = ["row", "id", "kept", "duplicate_of"];
+
+/// Returns the line of a row that was at another position, or was stored without what it carries: it no longer says which row it is
+/// a duplicate of. None if the line is damaged.
+pub(crate) fn renumbered(line: &[u8], head: RowHead<'_>, dedupes: bool) -> Option<String> {
+    let stored = Value::parse_bytes(line).ok()?;
+    stored.get("row")?.as_u64()?;
+    let mut renumbered = String::with_capacity(line.len());
+    head.write(&mut renumbered);
+    if dedupes {
+        renumbered.push_str("\"duplicate_of\":null,");
     }
-    let mut renumbered = format!("{{\"row\":{row}").into_bytes();
-    renumbered.extend_from_slice(rest);
+    write_rest(&stored, &mut renumbered, |w, name, member| {
+        w.field(name, &member);
+    });
     Some(renumbered)
 }
 
-/// Returns what follows a key and its number.
-fn after_number<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
-    let rest = text.strip_prefix(key)?;
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    rest.get(digits..).filter(|_| digits > 0)
+/// Whether a line begins as it would be written for this row.
+pub(crate) fn has_head(line: &[u8], head: RowHead<'_>) -> bool {
+    let mut expected = String::new();
+    head.write(&mut expected);
+    let rest = line.strip_prefix(expected.as_bytes());
+    rest.is_some_and(|rest| !rest.starts_with(b"\"id\":") && !rest.starts_with(b"\"kept\":"))
+}
+
+/// Writes the members of a line that do not say which row it is of, and its end.
+fn write_rest(line: &Value, out: &mut String, mut write: impl FnMut(&mut Writer<'_>, &str, Node<'_>)) {
+    let start = out.len();
+    Writer::compact(out).object(|w| {
+        let members = line.members().filter(|(name, _)| !OF_ROW.contains(name));
+        members.for_each(|(name, member)| write(w, name, member));
+    });
+    out.replace_range(start..=start, ""); // the brace
 }
 
 impl Duplicate {
     /// Returns the result of the duplicate from the line of the first row: `duplicate_of` names that row, and the usage
     /// counts no tokens. None if the line is damaged.
-    pub(crate) fn copy<'a>(self, line: &[u8], copy: &'a mut String) -> Option<RowResult<'a>> {
+    pub(crate) fn copy<'a>(&self, line: &[u8], copy: &'a mut String) -> Option<RowResult<'a>> {
         let first = Value::parse_bytes(line).ok()?;
         let number = first.get("row")?.as_u64()?;
         let ok = first.get("ok")?.as_bool()?;
         copy.clear();
-        Writer::compact(copy).object(|w| {
-            w.field("row", &self.row).field("duplicate_of", &number);
-            for (name, member) in first.members() {
-                match name {
-                    "row" | "duplicate_of" => {}
-                    "meta" => w.key(name).object(|w| write_meta(w, member)),
-                    _ => {
-                        w.field(name, &member);
-                    }
-                }
-            }
+        RowHead { row: self.row, hash: self.hash, carried: &self.carried }.write(copy);
+        let _ = write!(copy, "\"duplicate_of\":{number},"); // writing to a string cannot fail
+        write_rest(&first, copy, |w, name, member| match name {
+            "meta" => w.key(name).object(|w| write_meta(w, member)),
+            _ => drop(w.field(name, &member)),
         });
-        Some(RowResult { row: self.row, hash: self.hash, ok, line: copy.as_bytes() })
+        Some(RowResult::from_line(self.row, self.hash, ok, copy.as_bytes()))
     }
 }
 
@@ -181,7 +198,9 @@ fn write_meta(w: &mut Writer<'_>, meta: Node<'_>) {
 mod tests {
     use super::*;
 
-    const DUPLICATE: Duplicate = Duplicate { row: 9, hash: RowHash::from_u64(1) };
+    fn duplicate() -> Duplicate {
+        Duplicate { row: 9, hash: RowHash::from_u64(1), carried: "".into() }
+    }
 
     fn value(text: &str) -> Value {
         Value::parse(text).unwrap()
@@ -189,7 +208,7 @@ mod tests {
 
     fn copy(line: &str) -> Option<(bool, String)> {
         let mut buffer = String::new();
-        let ok = DUPLICATE.copy(line.as_bytes(), &mut buffer)?.ok;
+        let ok = duplicate().copy(line.as_bytes(), &mut buffer)?.ok;
         Some((ok, buffer))
     }
 
@@ -208,16 +227,23 @@ mod tests {
 
     #[test]
     fn line_of_a_row_that_moved_has_its_new_number() {
-        let renumbered =
-            |line: &str| renumbered(line.as_bytes(), 12).map(|line| String::from_utf8(line).unwrap());
-        assert_eq!(renumbered(r#"{"row":5,"ok":true}"#).as_deref(), Some(r#"{"row":12,"ok":true}"#));
-        assert_eq!(
-            renumbered(r#"{"row":5,"duplicate_of":2,"ok":true}"#).as_deref(),
-            Some(r#"{"row":12,"ok":true}"#)
-        );
-        for damaged in ["", r#"{"row":,"ok":true}"#, r#"{"ok":true}"#] {
-            assert_eq!(renumbered(damaged), None, "{damaged}");
+        let head = RowHead { row: 12, hash: RowHash::from_u64(1), carried: "" };
+        let carries = RowHead { carried: r#""id":"a""#, ..head };
+        for (line, head, dedupes, expected) in [
+            (r#"{"row":5,"ok":true}"#, head, false, r#"{"row":12,"ok":true}"#),
+            (r#"{"row":5,"duplicate_of":2,"ok":true}"#, head, false, r#"{"row":12,"ok":true}"#),
+            (r#"{"row":5,"ok":true}"#, carries, true, r#"{"row":12,"id":"a","duplicate_of":null,"ok":true}"#),
+            (r#"{"row":5,"id":"b","kept":{},"ok":true}"#, carries, false, r#"{"row":12,"id":"a","ok":true}"#),
+        ] {
+            assert_eq!(renumbered(line.as_bytes(), head, dedupes).as_deref(), Some(expected));
         }
+        for damaged in ["", r#"{"row":,"ok":true}"#, r#"{"ok":true}"#] {
+            assert_eq!(renumbered(damaged.as_bytes(), head, false), None, "{damaged}");
+        }
+        assert!(has_head(br#"{"row":12,"ok":true}"#, head) && !has_head(br#"{"row":12,"ok":true}"#, carries));
+        assert!(!has_head(br#"{"row":12,"id":"a","ok":true}"#, head), "the options carried more before");
+        assert!(has_head(br#"{"row":12,"id":"a","ok":true}"#, carries));
+        assert!(!has_head(br#"{"row":12,"id":"a","kept":{},"ok":true}"#, carries));
     }
 
     #[test]
@@ -237,18 +263,18 @@ mod tests {
         assert_eq!((rows.get(input), size_of::<(Digest, First)>()), (None, 24));
         rows.run(input, 3);
         assert_eq!(rows.get(input), Some(FirstRow::Running(3)));
-        rows.wait(3, DUPLICATE);
+        rows.wait(3, duplicate());
         assert_eq!(rows.next_ready(), None);
         rows.store(input, 3, Position(1 << 40));
         rows.store_earlier(input, Position(0));
         assert_eq!(rows.get(input), Some(FirstRow::Stored(Position(1 << 40))));
-        assert_eq!((rows.next_ready(), rows.next_ready()), (Some((DUPLICATE, Position(1 << 40))), None));
+        assert_eq!((rows.next_ready(), rows.next_ready()), (Some((duplicate(), Position(1 << 40))), None));
     }
 
     #[test]
     fn duplicates_that_wait_are_limited() {
         let mut rows = FirstRows::default();
-        (0..MAX_WAITING).for_each(|_| rows.wait(1, DUPLICATE));
+        (0..MAX_WAITING).for_each(|_| rows.wait(1, duplicate()));
         assert!(rows.is_full());
         rows.store(digest_of_input(&value("1")), 1, Position(0));
         assert!(!rows.is_full());

@@ -33,7 +33,7 @@ use self::{
     record::StoredLines,
     writer::{Added, Queue},
 };
-use crate::row::{Position, RowHash};
+use crate::row::{Position, RowResult};
 
 pub(crate) use self::{
     description::DONE,
@@ -130,6 +130,14 @@ impl Journal {
         open::read(paths, description, resume)
     }
 
+    /// Returns what a journal says about its batch, also while the batch runs. None if there is no journal. Blocks.
+    ///
+    /// # Errors
+    /// If it is not a journal, or cannot be read.
+    pub fn status(paths: &JournalPaths) -> Result<Option<JournalStatus>, JournalError> {
+        open::status(paths)
+    }
+
     /// Queues the result of a row: a JSON line, without its line break. Waits while the queue is full. Returns where the line
     /// will be.
     ///
@@ -137,17 +145,12 @@ impl Journal {
     ///
     /// # Errors
     /// If an earlier result could not be written. The results before it are stored.
-    pub async fn append(
-        &self,
-        row: u64,
-        hash: RowHash,
-        ok: bool,
-        line: &[u8],
-    ) -> Result<Position, JournalError> {
+    pub async fn append(&self, result: &RowResult<'_>) -> Result<Position, JournalError> {
+        let RowResult { row, hash, ok, is_unanswered, line } = *result;
         let places = line.len().clamp(MIN_QUEUED, QUEUE_BYTES);
         let room = self.room.acquire_many(u32::try_from(places).unwrap_or(u32::MAX)).await;
         room.map_err(|_| self.stopped())?.forget(); // the writer frees them
-        let added = Added { row, hash, ok, line, places };
+        let added = Added { row, hash, ok, is_unanswered, line, places };
         self.queue.add(&added).ok_or_else(|| self.stopped())
     }
 
@@ -195,6 +198,20 @@ impl Drop for Journal {
             let _ = writer.join();
         }
     }
+}
+
+/// What a journal says about its batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalStatus {
+    /// What the batch is.
+    pub description: Description,
+    /// The rows that have a result.
+    pub rows: u64,
+    /// The rows among them that failed.
+    pub failed: u64,
+    /// Whether a program uses the journal now.
+    pub is_in_use: bool,
 }
 
 /// The files of a journal.

@@ -36,18 +36,20 @@ pub use arrays::ArrayError;
 pub use columns::RecordBuilder;
 pub use columns::{Column, ColumnType, Columns};
 pub use digest::digest_of_files;
-pub use format::Format;
+pub use format::{Compression, Encoding, Format, delimiter_of};
 pub use jobs::{Job, Jobs, VendorBatchError, VendorBatchProvider};
 pub use journal::{
-    Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, LeftOut, Lines,
-    Order, ResultLine, Results, Resume,
+    Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, JournalStatus,
+    LeftOut, Lines, Order, ResultLine, Results, Resume,
 };
 pub use pace::Pace;
-pub use read::{ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
-pub use row::{Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowLocation, RowParser};
+pub use read::{Carried, ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
+pub use row::{
+    ParsedRow, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, RowResult,
+};
 pub use run::{Batch, RowFuture, Runner, View, run_input};
-pub use sink::{LineSink, RowResult, Sink, SinkError};
+pub use sink::{LineSink, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};
 pub use via::VendorBatch;
-pub use write::{Output, WriteError};
+pub use write::{CsvStyle, Output, WriteError};

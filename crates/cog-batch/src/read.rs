@@ -4,8 +4,11 @@
 mod arrow;
 mod columns;
 mod csv;
+mod decode;
+mod json_array;
 mod json_lines;
 mod lines;
+mod members;
 #[cfg(feature = "arrow")]
 mod parquet;
 mod source;
@@ -17,7 +20,7 @@ use std::io;
 use thiserror::Error;
 
 pub use self::{
-    columns::{ColumnMap, ColumnsError},
+    columns::{Carried, ColumnMap, ColumnsError},
     source::{Rows, Source},
 };
 use crate::Row;
@@ -55,9 +58,9 @@ pub enum ReadError {
         /// The name of the input.
         name: String,
     },
-    /// The input is UTF-16.
-    #[error("cannot read {name}: it is UTF-16, not UTF-8")]
-    Utf16 {
+    /// The input is not a JSON array.
+    #[error("cannot read {name}: it is not a JSON array")]
+    NotAnArray {
         /// The name of the input.
         name: String,
     },
@@ -91,13 +94,13 @@ impl ReadError {
                 "Check the file name and the directory.".to_owned()
             }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
-                "Write the file again: it is damaged or incomplete.".to_owned()
+                "Write the file again: it is damaged or incomplete. --encoding names the encoding of a text.".to_owned()
             }
             Self::Io { .. } => {
                 "Check that the file exists and that you have permission to read it.".to_owned()
             }
             Self::Directory { .. } => "Name a file, or `-` for stdin.".to_owned(),
-            Self::Utf16 { .. } => "Save it as UTF-8 text.".to_owned(),
+            Self::NotAnArray { .. } => "If each line is a JSON value, use --format jsonl.".to_owned(),
             #[cfg(feature = "arrow")]
             Self::NotATable { .. } => {
                 "Check the file, or name its format with --format. Parquet must be a file that is complete and not encrypted."

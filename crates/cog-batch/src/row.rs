@@ -2,7 +2,7 @@
 
 use std::{
     cell::OnceCell,
-    fmt::{self, Debug, Formatter},
+    fmt::{self, Debug, Display, Formatter},
     sync::Arc,
 };
 
@@ -27,19 +27,34 @@ pub struct Row {
 /// The rows of an input share their parser, and many rows the memory of their texts. So the thread that reads them allocates
 /// nothing for each row that another thread frees, which takes a lock.
 pub struct RowInput {
-    place: RowLocation,
+    location: RowLocation,
     text: Result<Bytes, RowErrorKind>,
     parser: Arc<RowParser>,
-    parsed: OnceCell<Result<Value, RowError>>,
+    parsed: OnceCell<Result<ParsedRow, RowError>>,
+}
+
+/// A row that was parsed.
+#[derive(Debug, Clone)]
+pub struct ParsedRow {
+    /// The input of the run.
+    pub input: Value,
+    /// The members that its result gets, as JSON without braces: `"id":…,"kept":{…}`. Empty if it gets none.
+    pub carried: String,
 }
 
 /// Parses the text of a row.
-pub type RowParser = dyn Fn(&[u8]) -> Result<Value, RowErrorKind> + Send + Sync;
+pub type RowParser = dyn Fn(&[u8]) -> Result<ParsedRow, RowErrorKind> + Send + Sync;
 
 impl RowInput {
     /// Creates an input from its text, or the reason why there is none.
-    pub fn new(place: RowLocation, text: Result<Bytes, RowErrorKind>, parser: Arc<RowParser>) -> Self {
-        Self { place, text, parser, parsed: OnceCell::new() }
+    pub fn new(location: RowLocation, text: Result<Bytes, RowErrorKind>, parser: Arc<RowParser>) -> Self {
+        Self { location, text, parser, parsed: OnceCell::new() }
+    }
+
+    /// Returns where the row is in the input.
+    #[must_use]
+    pub fn location(&self) -> RowLocation {
+        self.location
     }
 
     /// Returns the input, or the reason why there is none.
@@ -47,30 +62,36 @@ impl RowInput {
     /// # Errors
     /// The row cannot be parsed.
     pub fn get(&self) -> Result<&Value, &RowError> {
-        self.parsed.get_or_init(|| self.parse()).as_ref()
+        self.parsed.get_or_init(|| self.parse()).as_ref().map(|row| &row.input)
     }
 
-    /// Returns the input, or the reason why there is none.
+    /// Returns the members that the result gets; none if the row cannot be parsed.
+    pub(crate) fn carried(&self) -> Option<&str> {
+        self.parsed.get_or_init(|| self.parse()).as_ref().ok().map(|row| row.carried.as_str())
+    }
+
+    /// Returns the parsed row, or the reason why there is none.
     ///
     /// # Errors
     /// The row cannot be parsed.
-    pub fn into_result(mut self) -> Result<Value, RowError> {
+    pub fn into_result(mut self) -> Result<ParsedRow, RowError> {
         self.parsed.take().unwrap_or_else(|| self.parse())
     }
 
-    fn parse(&self) -> Result<Value, RowError> {
+    fn parse(&self) -> Result<ParsedRow, RowError> {
         let parsed = match &self.text {
             Ok(text) => (self.parser)(text),
             Err(kind) => Err(kind.clone()),
         };
-        parsed.map_err(|kind| RowError { place: self.place, kind })
+        parsed.map_err(|kind| RowError { location: self.location, kind })
     }
 }
 
 impl Debug for RowInput {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { place, text, parsed, .. } = self;
-        f.debug_struct("RowInput").field("place", place).field("text", text).field("parsed", parsed).finish()
+        let Self { location, text, parsed, .. } = self;
+        let mut debug = f.debug_struct("RowInput");
+        debug.field("location", location).field("text", text).field("parsed", parsed).finish()
     }
 }
 
@@ -147,6 +168,29 @@ impl RowHash {
     }
 }
 
+/// The result of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowResult<'a> {
+    /// The position of the row in the input, from 0.
+    pub row: u64,
+    /// The hash of the row as it was read.
+    pub hash: RowHash,
+    /// Whether its run succeeded.
+    pub ok: bool,
+    /// Whether the provider did not answer it, so that it runs again when the batch continues.
+    pub is_unanswered: bool,
+    /// The JSON line, without its line break: the row, then the members of the envelope.
+    pub line: &'a [u8],
+}
+
+impl<'a> RowResult<'a> {
+    /// Returns the result of a row with a line that is already JSON.
+    #[must_use]
+    pub fn from_line(row: u64, hash: RowHash, ok: bool, line: &'a [u8]) -> Self {
+        Self { row, hash, ok, is_unanswered: false, line }
+    }
+}
+
 /// Where the result of a row is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position(pub(crate) u64);
@@ -156,15 +200,15 @@ pub(crate) const MAX_LINE: usize = 16 << 20;
 
 /// A row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{} {}: {kind}", place.parts().0, place.parts().1)]
+#[error("{location}: {kind}")]
 pub struct RowError {
     /// Where it is in the input.
-    pub place: RowLocation,
+    pub location: RowLocation,
     /// What is wrong with it.
     pub kind: RowErrorKind,
 }
 
-/// The place of a row.
+/// Where a row is in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RowLocation {
@@ -176,7 +220,7 @@ pub enum RowLocation {
 
 impl RowLocation {
     /// Returns the unit and the number.
-    fn parts(self) -> (&'static str, u64) {
+    pub(crate) fn parts(self) -> (&'static str, u64) {
         match self {
             Self::Line(line) => ("line", line),
             Self::Row(row) => ("row", row),
@@ -184,13 +228,23 @@ impl RowLocation {
     }
 }
 
+impl Display for RowLocation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (unit, number) = self.parts();
+        write!(f, "{unit} {number}")
+    }
+}
+
 /// What is wrong with a row.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RowErrorKind {
-    /// The line is empty.
-    #[error("the line is empty")]
+    /// There is nothing.
+    #[error("it is empty")]
     Empty,
+    /// The header has carriage returns that end no line.
+    #[error("the lines end with carriage returns alone")]
+    CarriageReturn,
     /// The line exceeds the limit.
     #[error("the line is longer than {} MiB", MAX_LINE >> 20)]
     TooLarge,
@@ -265,9 +319,11 @@ impl RowErrorKind {
             Self::NoInput { .. } | Self::NotAnInput { .. } | Self::Empty | Self::FieldCount { .. } => {
                 Code::InvalidInput
             }
-            Self::Nul { .. } | Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TornQuote => {
-                Code::ParseError
-            }
+            Self::CarriageReturn
+            | Self::Nul { .. }
+            | Self::NotUtf8 { .. }
+            | Self::NotJson { .. }
+            | Self::TornQuote => Code::ParseError,
         }
     }
 
@@ -278,12 +334,13 @@ impl RowErrorKind {
             #[cfg(feature = "arrow")]
             Self::Cell { .. } => "Change the cell, or leave out the row.",
             Self::NoInput { .. } => "Make the cells smaller, or nest them less.",
-            Self::Empty => "Remove the line, or write an input on it.",
+            Self::Empty => "Remove it, or write an input.",
+            Self::CarriageReturn => "Write line feeds at the ends of the lines.",
             Self::TooLarge => "Split the row, or name large content by path or URL.",
             Self::Nul { .. } | Self::NotUtf8 { .. } => "Save the file as UTF-8 text.",
             Self::NotJson { .. } => "Write one JSON object per line, without line breaks inside it.",
             Self::NotAnInput { .. } => {
-                "Write an object with the fields of the module's input, or one text in quotes."
+                "Write an object with the fields of the module's input, or one string."
             }
             Self::TornQuote => "Close the quote, and write a quote inside a field twice.",
             Self::FieldCount { .. } => {
@@ -297,8 +354,8 @@ impl RowError {
     /// Returns the error of the row's envelope. `name` is the name of the input.
     #[must_use]
     pub fn to_body(&self, name: &str) -> ErrorBody {
-        let Self { place, kind } = self;
-        let (unit, number) = place.parts();
+        let Self { location, kind } = self;
+        let (unit, number) = location.parts();
         let details = serde_json::json!({ "input": name, unit: number });
         ErrorBody::new(kind.code(), format!("{name}, {self}"))
             .with_recoverable(false)
@@ -322,7 +379,7 @@ mod tests {
         let count = Arc::clone(&parsed);
         let parser: Arc<RowParser> = Arc::new(move |text| {
             count.fetch_add(1, Ordering::Relaxed);
-            Ok(Value::parse_bytes(text).unwrap())
+            Ok(ParsedRow { input: Value::parse_bytes(text).unwrap(), carried: String::new() })
         });
         let input = || RowInput::new(RowLocation::Line(1), Ok(Bytes::from_static(b"1")), Arc::clone(&parser));
         drop(input());
@@ -330,7 +387,7 @@ mod tests {
         let input = input();
         let number = |input: Result<&Value, &RowError>| input.unwrap().node().as_u64();
         assert_eq!((number(input.get()), number(input.get())), (Some(1), Some(1)));
-        assert_eq!(number(input.into_result().as_ref()), Some(1));
+        assert_eq!(number(input.into_result().as_ref().map(|row| &row.input)), Some(1));
         assert_eq!(parsed.load(Ordering::Relaxed), 1);
     }
 

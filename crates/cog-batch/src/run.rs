@@ -13,18 +13,19 @@ use cog_flow::Condition;
 use cog_json::Value;
 use cog_module::Module;
 use cog_run::{ChunkStream, RunContext, RunInput, RunOptions, Runtime};
-use cog_spec::{Envelope, ErrorBody};
+use cog_spec::{Envelope, ErrorBody, ErrorCode, Outcome};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use self::task::{Failure, Outage, Task, TaskResult};
+use self::task::{Failure, Outage, RowTokens, Task, TaskResult};
 use crate::{
-    Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
-    VendorBatchProvider,
+    Finished, FinishedRow, MaxFailures, Pace, ParsedRow, Progress, Row, RowHash, RowResult, Sink, SinkError,
+    Stop, Summary, VendorBatchProvider,
     duplicates::{Duplicate, FirstRows},
     journal::{Kept, KeptResult},
     pace::RunPace,
     read::{ReadError, Rows},
+    sink::RowHead,
     summary::Speed,
 };
 
@@ -117,6 +118,7 @@ impl Batch {
             summary: Summary::default(),
             speed: Speed::new(now),
             started: now,
+            row_tokens: None,
         };
         state.run(signals, view).await
     }
@@ -143,10 +145,21 @@ impl Batch {
         row.input.get().map_or(true, |input| filter.is_true(input.node()))
     }
 
+    /// Whether a result of an earlier start stays. A row that the provider did not answer runs again: nothing is wrong with it.
+    pub(crate) fn keeps(&self, result: &FinishedRow) -> bool {
+        result.ok || !(self.retries_failed || result.is_unanswered)
+    }
+
     /// Returns whether the row has changed since it was sent in a job.
     fn was_sent_as_another(&self, row: &Row) -> bool {
         let answers = self.via.as_ref().and_then(|via| via.answers());
         !self.allows_changes && answers.is_some_and(|answers| answers.has_changed(row.number, row.hash))
+    }
+
+    /// Whether the provider did not answer a row although it was repeated. A runner stores such a result itself.
+    pub(crate) fn is_unanswered(&self, envelope: &Envelope) -> bool {
+        let failure = envelope.error().map(|error| self.failure(error));
+        matches!(failure, Some(Failure::Overloaded(_) | Failure::Cut))
     }
 
     /// Returns what an error says about the provider.
@@ -155,7 +168,7 @@ impl Batch {
             // No answer comes from a live call, so waiting and repeating change none.
             _ if self.via.as_ref().is_some_and(|via| !via.retries_live()) => Failure::Row,
             // The runner has waited and repeated.
-            Failure::Overloaded(_) if self.runner.is_some() => Failure::Provider,
+            Failure::Overloaded(_) | Failure::Cut if self.runner.is_some() => Failure::Provider,
             failure => failure,
         }
     }
@@ -190,6 +203,8 @@ struct BatchRun<'a, S> {
     summary: Summary,
     speed: Speed,
     started: Instant,
+    /// Counts the tokens of rows whose provider reports none.
+    row_tokens: Option<RowTokens>,
 }
 
 impl<S: Sink> BatchRun<'_, S> {
@@ -313,16 +328,19 @@ impl<S: Sink> BatchRun<'_, S> {
                 continue;
             }
             let Row { number, hash, input } = row;
+            let location = input.location();
             match input.into_result() {
-                Ok(input) => {
-                    let task = self.task(Duplicate { row: number, hash }, input).await;
+                Ok(ParsedRow { input, carried }) => {
+                    let row = Duplicate { row: number, hash, carried: carried.into() };
+                    let task = self.task(row, location, input).await;
                     if task.is_some() || self.stop.is_some() {
                         return task;
                     }
                 }
                 Err(error) => {
                     let envelope = Envelope::failure(error.to_body(self.rows.name()));
-                    self.write(number, hash, &envelope).await;
+                    let carried = self.rows.columns().carried().none();
+                    self.write(RowHead { row: number, hash, carried: &carried }, &envelope).await;
                 }
             }
         }
@@ -352,7 +370,7 @@ impl<S: Sink> BatchRun<'_, S> {
                 self.stop = Some(Stop::Changed { row: row.number });
                 true
             }
-            Some(kept) if kept.result.ok || !self.batch.retries_failed => self.keep(row, kept).await,
+            Some(kept) if self.batch.keeps(&kept.result) => self.keep(row, kept).await,
             _ if self.batch.was_sent_as_another(row) => {
                 self.stop = Some(Stop::Changed { row: row.number });
                 true
@@ -366,9 +384,10 @@ impl<S: Sink> BatchRun<'_, S> {
     }
 
     /// Keeps the result of a row. Returns false if the row has to run, because its result is damaged.
-    async fn keep(&mut self, row: &Row, KeptResult { mut result, moved }: KeptResult) -> bool {
-        if let Some(crc) = moved {
-            match self.renumber(row, result, crc).await {
+    async fn keep(&mut self, row: &Row, KeptResult { mut result, crc, is_moved }: KeptResult) -> bool {
+        // If changes are allowed, the options may carry other columns than before, so each line is looked at.
+        if let Some(crc) = crc {
+            match self.renumber(row, result, crc, is_moved).await {
                 Some(position) => result.position = position,
                 None => return self.stop.is_some(),
             }
@@ -397,26 +416,33 @@ impl<S: Sink> BatchRun<'_, S> {
     }
 
     async fn end(&mut self, ended: TaskResult) {
-        let TaskResult { task, envelope, latency, reserved } = ended;
+        let TaskResult { task, mut envelope, latency, reserved } = ended;
+        if let Outcome::Failure { error, .. } = &mut envelope.outcome
+            && is_of_input(error)
+        {
+            self.rows.locate(task.location, error);
+        }
         let now = Instant::now();
-        let usage = envelope.usage();
-        match usage {
+        let failure = envelope.error().map(|error| self.batch.failure(error));
+        match envelope.usage() {
             Some(usage) => self.summary.spend(usage),
             None if envelope.is_ok() => self.summary.spend_unknown(),
+            // The vendor bills what it sent before the connection was cut.
+            None if failure == Some(Failure::Cut) => self.summary.spend_lost(),
             None => {}
         }
-        let failure = envelope.error().map(|error| self.batch.failure(error));
+        let tokens = self.tokens(&task, &envelope).await;
         // A refusal comes faster than any answer, so it must not count as a good latency.
         self.batch.pace.end(
             &RunPace {
                 reserved,
-                tokens: usage.map(cog_spec::Usage::total),
+                tokens,
                 calls: envelope.meta.runtime.attempts.unwrap_or(1),
                 latency,
                 is_full: self.running.len() + 1 >= self.batch.pace.limit(),
                 is_answered: !matches!(
                     failure,
-                    Some(Failure::Overloaded(_) | Failure::Provider | Failure::Budget)
+                    Some(Failure::Overloaded(_) | Failure::Cut | Failure::Provider | Failure::Budget)
                 ),
             },
             now,
@@ -428,10 +454,16 @@ impl<S: Sink> BatchRun<'_, S> {
             (Some(Failure::Budget), Some(error)) => self.stop_for_cost(error),
             (Some(Failure::Overloaded(wait)), _) if task.may_repeat() => {
                 self.batch.pace.pause(wait.unwrap_or_else(|| task.wait()), now);
-                self.summary.rows.repeated += 1;
-                self.repeats.push_back(task.again());
+                self.repeat(task);
             }
-            (Some(Failure::Overloaded(_) | Failure::Provider), _) => {
+            (Some(Failure::Cut), _) if task.may_repeat_cut() => {
+                // One connection that was cut says nothing about the others; several in sequence say that the provider is down.
+                if self.outage.is_likely() {
+                    self.batch.pace.pause(task.wait(), now);
+                }
+                self.repeat(task);
+            }
+            (Some(Failure::Overloaded(_) | Failure::Cut | Failure::Provider), _) => {
                 self.hold(task, envelope).await;
             }
             _ => {
@@ -439,6 +471,11 @@ impl<S: Sink> BatchRun<'_, S> {
                 self.finish(&task, &envelope).await;
             }
         }
+    }
+
+    fn repeat(&mut self, task: Task) {
+        self.summary.rows.repeated += 1;
+        self.repeats.push_back(task.again());
     }
 
     /// Stops the batch if nothing runs that the provider could still answer, and it has not answered for a while.
@@ -458,9 +495,10 @@ impl<S: Sink> BatchRun<'_, S> {
     }
 
     /// Writes the result of a row.
-    async fn write(&mut self, row: u64, hash: RowHash, envelope: &Envelope) {
+    async fn write(&mut self, head: RowHead<'_>, envelope: &Envelope) {
         self.count(envelope);
-        let result = RowResult::new(&mut self.line, row, hash, envelope);
+        let result = RowResult::new(&mut self.line, head, self.batch.dedupes, envelope);
+        let result = RowResult { is_unanswered: self.batch.is_unanswered(envelope), ..result };
         if let Err(error) = self.sink.put(result).await {
             self.stop_for_sink(error);
         }
@@ -469,6 +507,7 @@ impl<S: Sink> BatchRun<'_, S> {
     /// Counts the result of a row, and stops the batch if too many have failed.
     fn count(&mut self, envelope: &Envelope) {
         self.summary.add(envelope);
+        self.summary.rows.unanswered += u64::from(self.batch.is_unanswered(envelope));
         let failed = self.summary.rows.failed;
         let done = self.summary.rows.done();
         if let Some(limit) = self.batch.max_failures.filter(|limit| limit.is_exceeded(failed, done)) {
@@ -534,6 +573,13 @@ impl<S> BatchRun<'_, S> {
         let of_runner = self.batch.runner.as_ref().and_then(|runner| runner.trouble());
         of_runner.or_else(|| Some(format!("{}; trying again", self.outage.error()?.message)))
     }
+}
+
+/// Whether an error is about the input, which was refused before anything was sent.
+fn is_of_input(error: &ErrorBody) -> bool {
+    let ErrorCode::Standard(code) = error.code else { return false };
+    let code = code.as_str();
+    code.starts_with("E1") && code != "E1000"
 }
 
 /// Returns the input of a run: a string goes to the text field of the module.

@@ -8,27 +8,14 @@ use std::{
     io::{self, BufReader, Seek as _, Write},
 };
 
-use cog_json::{ToJson as _, Writer};
-use cog_spec::Envelope;
+use cog_json::Writer;
+use cog_spec::{Envelope, Outcome};
 use thiserror::Error;
 
-use crate::{Journal, JournalError, Order, Position, RowHash, journal::read_line};
+use crate::{Journal, JournalError, Order, Position, RowHash, RowResult, journal::read_line};
 
 /// The memory that the buffer of a line keeps.
 const KEPT: usize = 1 << 20;
-
-/// The result of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowResult<'a> {
-    /// The position of the row in the input, from 0.
-    pub row: u64,
-    /// The hash of the row as it was read.
-    pub hash: RowHash,
-    /// Whether its run succeeded.
-    pub ok: bool,
-    /// The JSON line, without its line break: the row, then the members of the envelope.
-    pub line: &'a [u8],
-}
 
 /// Why results cannot be written.
 #[derive(Debug, Error)]
@@ -93,20 +80,61 @@ pub trait Sink {
     }
 }
 
+/// The row of a result.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowHead<'a> {
+    /// The position of the row in the input, from 0.
+    pub(crate) row: u64,
+    /// The hash of the row as it was read.
+    pub(crate) hash: RowHash,
+    /// The members that the result gets from the row, as JSON without braces; empty if there are none.
+    pub(crate) carried: &'a str,
+}
+
+impl RowHead<'_> {
+    /// Writes the beginning of a line, up to a member that follows: `{"row":7,"id":"a",`.
+    pub(crate) fn write(&self, line: &mut String) {
+        let _ = write!(line, "{{\"row\":{},", self.row); // writing to a string cannot fail
+        if !self.carried.is_empty() {
+            line.push_str(self.carried);
+            line.push(',');
+        }
+    }
+}
+
 impl<'a> RowResult<'a> {
     /// Creates the result of a row. The envelope is written as JSON once, into a buffer that the rows of a batch share.
+    ///
+    /// Each line has the same members, also those that are null: readers of JSON Lines take the columns of a table from the first
+    /// lines. With `dedupes`, these are also `duplicate_of`.
     #[must_use]
-    pub fn new(line: &'a mut String, row: u64, hash: RowHash, envelope: &Envelope) -> Self {
+    pub(crate) fn new(line: &'a mut String, head: RowHead<'_>, dedupes: bool, envelope: &Envelope) -> Self {
         line.clear();
         // One answer with an image must not hold its megabytes for the rest of the batch.
         line.shrink_to(KEPT);
-        let _ = write!(line, "{{\"row\":{row}"); // writing to a string cannot fail
-        let comma = line.len();
-        envelope.write_json(&mut Writer::compact(line));
-        // The members of the envelope follow the row.
-        line.replace_range(comma..=comma, ",");
-        Self { row, hash, ok: envelope.is_ok(), line: line.as_bytes() }
+        head.write(line);
+        if dedupes {
+            line.push_str("\"duplicate_of\":null,");
+        }
+        let start = line.len();
+        write_members(envelope, line);
+        line.replace_range(start..=start, ""); // the brace before the members of the envelope
+        Self::from_line(head.row, head.hash, envelope.is_ok(), line.as_bytes())
     }
+}
+
+/// Writes an envelope with all its members.
+fn write_members(envelope: &Envelope, line: &mut String) {
+    let partial_data = match &envelope.outcome {
+        Outcome::Failure { partial_data, .. } => partial_data.as_ref(),
+        Outcome::Success { .. } => None,
+    };
+    Writer::compact(line).object(|w| {
+        w.field("ok", &envelope.is_ok()).field("meta", &envelope.meta).field("data", &envelope.data());
+        w.field("error", &envelope.error()).field("partial_data", &partial_data);
+        w.field("_warnings", &envelope.warnings).field("_emitted_context", &envelope.emitted_context);
+        w.field("_handoff", &envelope.handoff);
+    });
 }
 
 impl Sink for Journal {
@@ -115,7 +143,7 @@ impl Sink for Journal {
     }
 
     async fn keep(&mut self, result: RowResult<'_>) -> Result<Position, SinkError> {
-        Ok(self.append(result.row, result.hash, result.ok, result.line).await?)
+        Ok(self.append(&result).await?)
     }
 
     async fn read(&mut self, position: Position) -> Result<Vec<u8>, SinkError> {
@@ -231,12 +259,13 @@ impl<W: Write> Sink for LineSink<W> {
 
 #[cfg(test)]
 mod tests {
+    use cog_json::Value;
     use cog_spec::{Code, ErrorBody};
 
     use super::*;
 
     fn result(row: u64, line: &str) -> RowResult<'_> {
-        RowResult { row, hash: RowHash::from_u64(0), ok: true, line: line.as_bytes() }
+        RowResult::from_line(row, RowHash::from_u64(0), true, line.as_bytes())
     }
 
     async fn written(order: Order) -> String {
@@ -281,10 +310,24 @@ mod tests {
 
     #[test]
     fn line_is_the_envelope_with_its_row() {
-        let envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
+        let failure = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
+        let success = Envelope::success(failure.meta.clone(), Value::parse("{\"a\": 1}").unwrap());
         let mut buffer = "an earlier line".to_owned();
-        let result = RowResult::new(&mut buffer, 17, RowHash::from_u64(1), &envelope);
-        assert!(!result.ok);
-        assert_eq!(str::from_utf8(result.line), Ok(&*format!("{{\"row\":17,{}", &envelope.to_json()[1..])));
+        for (carried, dedupes) in [("", false), (r#""id":"x","kept":{"a":null}"#, true)] {
+            let mut keys = Vec::new();
+            for envelope in [&failure, &success] {
+                let head = RowHead { row: 17, hash: RowHash::from_u64(1), carried };
+                let result = RowResult::new(&mut buffer, head, dedupes, envelope);
+                assert_eq!(result.ok, envelope.is_ok());
+                let line = Value::parse_bytes(result.line).unwrap();
+                assert_eq!(line.get("row").and_then(|row| row.as_u64()), Some(17));
+                assert_eq!(line.get("data").unwrap().is_null(), !envelope.is_ok());
+                assert_eq!(line.get("error").unwrap().is_null(), envelope.is_ok());
+                keys.push(line.members().map(|(key, _)| key.to_owned()).collect::<Vec<_>>());
+            }
+            assert_eq!(keys[0], keys[1]);
+            let id = keys[0].iter().any(|key| key == "id");
+            assert_eq!((keys[0].len(), id), (if dedupes { 12 } else { 9 }, dedupes));
+        }
     }
 }

@@ -91,7 +91,7 @@ impl Stop {
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Interrupted => None,
-            Self::MaxCost { .. } => Some("The same command with a higher --max-cost continues.".to_owned()),
+            Self::MaxCost { .. } => Some("The same command continues, and may cost as much again: --max-cost is for one start.".to_owned()),
             Self::UnknownCost { .. } => Some(
                 "The provider reports no tokens, or another model than the one with the price. Limit the rows with --sample."
                     .to_owned(),

@@ -38,14 +38,19 @@ pub struct Summary {
     pub left_out: LeftOut,
 }
 
+/// The lost runs after which their cost counts as unknown, if no run has one.
+const MAX_LOST: u64 = 5;
+
 /// What the runs have cost.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     total: Amount,
     /// The runs that have a cost. Answers from a cache have none.
     known: u64,
-    /// The runs whose cost is not known, because the reply was lost or says nothing about its tokens.
+    /// The runs whose cost is not known, because the reply says nothing about its tokens.
     unknown: u64,
+    /// The runs that were cut or took too long, whose tokens nobody has counted.
+    lost: u64,
 }
 
 /// The rows of a batch.
@@ -68,8 +73,10 @@ pub struct RowCounts {
     pub excluded: u64,
     /// The rows that got the result of an earlier row with an equal input; none of them ran.
     pub duplicates: u64,
-    /// The runs that were repeated, because the provider was overloaded.
+    /// The runs that were repeated, because the provider was overloaded or did not answer.
     pub repeated: u64,
+    /// The failed rows that the provider did not answer. They run again when the batch continues.
+    pub unanswered: u64,
 }
 
 /// The tokens of a batch.
@@ -117,7 +124,13 @@ impl Summary {
             }
             None => self.costs.unknown += 1,
         }
-        self.cost = (self.costs.unknown == 0).then(|| self.costs.total.as_f64());
+        self.cost = (self.costs.unknown + self.costs.lost == 0).then(|| self.costs.total.as_f64());
+    }
+
+    /// Adds a run that was cut before the vendor said what it costs.
+    pub(crate) fn spend_lost(&mut self) {
+        self.costs.lost += 1;
+        self.cost = None;
     }
 
     /// Adds a run that was answered without saying how many tokens it took.
@@ -130,7 +143,7 @@ impl Summary {
 impl Costs {
     /// Whether the model has answered, and no cost of a run is known.
     pub(crate) fn are_unknown(&self) -> bool {
-        self.known == 0 && self.unknown > 0
+        self.known == 0 && (self.unknown > 0 || self.lost >= MAX_LOST)
     }
 
     /// Returns what was spent, and what it will be with this many further runs. Runs of an unknown cost, and further ones, count
@@ -142,7 +155,7 @@ impl Costs {
         }
         let total = self.total.as_f64();
         let each = total / self.known as f64;
-        let spent = total + each * self.unknown as f64;
+        let spent = total + each * (self.unknown + self.lost) as f64;
         Some((spent, spent + each * further as f64))
     }
 }

@@ -17,7 +17,7 @@ use cog_schema::Contract;
 use cog_store::{Access, Destination, Durability, destination, remove_abandoned, replace};
 
 use crate::{
-    Order, ResultLine, Results,
+    Carried, Order, ResultLine, Results,
     format::Format,
     journal::{JournalError, suggestion_for_write},
 };
@@ -31,6 +31,28 @@ pub struct Output<'a> {
     pub order: Order,
     /// The contract of the module, whose data fields are the first columns of a CSV.
     pub contract: &'a Contract,
+    /// The columns of the input that the results have.
+    pub carried: Carried<'a>,
+    /// How a CSV file is written.
+    pub csv: CsvStyle,
+}
+
+/// How a CSV file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsvStyle {
+    /// The character between two values.
+    pub delimiter: u8,
+    /// Whether a string that a spreadsheet would execute gets an apostrophe before it.
+    pub escapes_formulas: bool,
+}
+
+impl<'a> Output<'a> {
+    /// Returns an output with commas and without columns of the input.
+    #[must_use]
+    pub fn new(format: Format, order: Order, contract: &'a Contract) -> Self {
+        let csv = CsvStyle { delimiter: b',', escapes_formulas: false };
+        Self { format, order, contract, carried: Carried::default(), csv }
+    }
 }
 
 impl Output<'_> {
@@ -61,15 +83,16 @@ impl Output<'_> {
         let mut damaged = Vec::new();
         let written = match self.format {
             Format::JsonLines => write_json_lines(intact(results, self.order, &mut damaged)?, out),
+            Format::Json => write_json(intact(results, self.order, &mut damaged)?, out),
             Format::Csv => self.write_csv(results, &mut damaged, out),
             #[cfg(feature = "arrow")]
             Format::Arrow => {
-                let columns = crate::Columns::from_contract(self.contract);
+                let columns = crate::Columns::from_contract(self.contract).with_carried(self.carried);
                 tables::write_arrow(&columns, intact(results, self.order, &mut damaged)?, out)
             }
             #[cfg(feature = "arrow")]
             Format::Parquet => {
-                let columns = crate::Columns::from_contract(self.contract);
+                let columns = crate::Columns::from_contract(self.contract).with_carried(self.carried);
                 tables::write_parquet(&columns, intact(results, self.order, &mut damaged)?, out)
             }
         };
@@ -85,7 +108,7 @@ impl Output<'_> {
     ) -> Result<(), WriteError> {
         let columns = csv::Columns::new(self.contract, intact(results, Order::Free, damaged)?)?;
         if damaged.is_empty() {
-            csv::write(&columns, intact(results, self.order, damaged)?, out)?;
+            csv::write(self, &columns, intact(results, self.order, damaged)?, out)?;
         }
         Ok(())
     }
@@ -109,6 +132,22 @@ fn write_json_lines(
         out.write_all(&line?.json)?;
         out.write_all(b"\n")?;
     }
+    Ok(())
+}
+
+/// Writes the results as an array, a line each.
+fn write_json(
+    lines: impl Iterator<Item = Result<ResultLine, WriteError>>,
+    out: &mut (dyn Write + Send),
+) -> Result<(), WriteError> {
+    let mut before: &[u8] = b"[";
+    for line in lines {
+        out.write_all(before)?;
+        out.write_all(b"\n")?;
+        out.write_all(&line?.json)?;
+        before = b",";
+    }
+    out.write_all(if before == b"[" { b"[]\n" } else { b"\n]\n" })?;
     Ok(())
 }
 

@@ -16,8 +16,8 @@ use std::{
 };
 
 use cog_batch::{
-    Batch, ColumnMap, Concurrency, Finished, Format, LineSink, Order, Pace, Position, Progress, RowResult,
-    Sink, SinkError, Source, Stop, Summary, View,
+    Batch, Concurrency, Finished, Format, LineSink, Order, Pace, Position, Progress, RowResult, Sink,
+    SinkError, Source, Stop, Summary, View,
 };
 use cog_run::{
     RunContext, RunOptions, Runtime,
@@ -105,7 +105,7 @@ async fn run_into(
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("rows.jsonl");
     std::fs::write(&path, lines).unwrap();
-    let source = Source { path, format: Format::JsonLines, columns: ColumnMap::default() };
+    let source = Source::new(path, Format::JsonLines);
     let rows = source.open(&module.contract).unwrap();
     let batch = Batch {
         runtime,

@@ -33,7 +33,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DoctorArgs, ErrorsArgs, ListFormat,
         ManArgs, SchemaArgs, SchemaName, TrustArgs,
     },
-    batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat},
+    batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat, StatusArgs},
     handoff::{
         CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
         HandoffCommand, HandoffNewArgs, HandoffShowArgs,

@@ -135,6 +135,7 @@ impl CliError {
                 | VendorBatchError::Incomplete { .. },
             )
             | CliError::Scaffold(ScaffoldError::Name { .. }) => Exit::Usage,
+            CliError::Batch(_) | CliError::Via(VendorBatchError::QueueFull { .. }) => Exit::Stopped,
             _ => Exit::Failed,
         }
     }
@@ -226,6 +227,8 @@ pub(crate) enum Exit {
     Usage,
     /// 3: invalid module.
     Invalid,
+    /// 4: a batch that was stopped before its end.
+    Stopped,
     /// 130: interrupted; the call to the provider was cancelled.
     Interrupted,
 }
@@ -237,6 +240,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Invalid => 3,
+            Exit::Stopped => 4,
             Exit::Interrupted => 130,
         })
     }

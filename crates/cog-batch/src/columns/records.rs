@@ -75,7 +75,7 @@ fn cell<'a>(name: &str, result: Node<'a>) -> Option<Node<'a>> {
     let meta = result.get("meta");
     let usage = meta.and_then(|meta| meta.get("usage")).filter(|usage| !usage.is_empty());
     match name {
-        "row" => result.get("row"),
+        "row" | "id" | "kept" => result.get(name),
         "usage" => usage,
         "cost_usd" => {
             let cost = usage?.get("cost")?;

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{ColumnType, Columns, RecordBuilder, contract};
-use crate::arrays::write_value;
+use crate::{Carried, arrays::write_value};
 
 fn compile(document: &Value) -> Contract {
     let rules = Rules::from(&Manifest::with_defaults("test", Format::V22, Some(Tier::Exploration)));
@@ -194,6 +194,20 @@ fn batches_of_several_rows_keep_their_places() {
         );
         assert!(batch.column(2).is_null(1));
     }
+}
+
+#[test]
+fn columns_of_the_input_follow_the_row() {
+    let keep = ["url".to_owned(), "count".to_owned()];
+    let carried = Carried { id: Some("number"), keep: &keep };
+    let contract = json!({ "data": { "type": "object", "properties": { "id": { "type": "string" } } } });
+    let columns = Columns::from_contract(&compile(&contract)).with_carried(carried);
+    let row = json!({ "row": 0, "id": 7, "kept": { "url": "x", "count": null }, "ok": true, "data": { "id": "own" } });
+    let batch = records(&columns, &[row]);
+    let names: Vec<_> = batch.schema().fields().iter().take(4).map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["row", "id", "kept", "ok"]);
+    assert_eq!((cell(&batch, "id"), cell(&batch, "data")), (json!("7"), json!({ "id": "own" })));
+    assert_eq!(cell(&batch, "kept")["url"], json!("x"));
 }
 
 /// Any JSON, small.

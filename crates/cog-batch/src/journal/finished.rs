@@ -27,6 +27,8 @@ pub struct FinishedRow {
     pub hash: RowHash,
     /// Whether its run succeeded.
     pub ok: bool,
+    /// Whether the provider did not answer it.
+    pub is_unanswered: bool,
     /// Where its result is stored.
     pub position: Position,
 }
@@ -35,15 +37,30 @@ pub struct FinishedRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     row: u64,
-    /// The position of the line, and in the lowest bit whether its run succeeded.
-    place: u64,
+    place: Place,
     hash: RowHash,
 }
 
-impl FinishedRow {
-    /// Returns the position of the line, and in the lowest bit whether its run succeeded.
-    pub(super) fn place(self) -> u64 {
-        self.position.0 << 1 | u64::from(self.ok)
+/// The position of a line; in the lowest bits whether the provider did not answer, and whether the run succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(u64);
+
+impl Place {
+    fn of(record: &Record) -> Self {
+        Self(record.offset << 2 | u64::from(record.is_unanswered) << 1 | u64::from(record.ok))
+    }
+
+    fn is_ok(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    fn position(self) -> Position {
+        Position(self.0 >> 2)
+    }
+
+    fn row(self, hash: RowHash) -> FinishedRow {
+        let is_unanswered = self.0 & 2 != 0;
+        FinishedRow { hash, ok: self.is_ok(), is_unanswered, position: self.position() }
     }
 }
 
@@ -53,7 +70,7 @@ impl Finished {
     pub fn get(&self, row: u64) -> Option<FinishedRow> {
         let index = self.entries.binary_search_by_key(&row, |entry| entry.row).ok()?;
         let entry = self.entries.get(index)?;
-        Some(FinishedRow { hash: entry.hash, ok: entry.is_ok(), position: Position(entry.place >> 1) })
+        Some(entry.place.row(entry.hash))
     }
 
     /// Returns whether a row has a result.
@@ -64,7 +81,7 @@ impl Finished {
 
     /// Returns the rows whose run failed, in ascending order.
     pub fn failed(&self) -> impl Iterator<Item = u64> {
-        self.entries.iter().filter(|entry| !entry.is_ok()).map(|entry| entry.row)
+        self.entries.iter().filter(|entry| !entry.place.is_ok()).map(|entry| entry.row)
     }
 
     /// Returns the number of rows whose run failed.
@@ -95,7 +112,7 @@ impl Finished {
     /// Returns where the results of at most this number of rows are, at equal distances in the order of the rows.
     pub(crate) fn sample(&self, max: usize) -> impl Iterator<Item = Position> {
         let distance = self.entries.len().div_ceil(max).max(1);
-        self.entries.iter().step_by(distance).map(|entry| Position(entry.place >> 1))
+        self.entries.iter().step_by(distance).map(|entry| entry.place.position())
     }
 
     /// Creates an empty list, with room for this number of records. If the input may have changed, results are also found by the
@@ -107,8 +124,7 @@ impl Finished {
 
     /// Adds a record; records are added in their order, at most [`MAX_RECORDS`].
     pub(super) fn push(&mut self, record: &Record) {
-        let place = record.offset << 1 | u64::from(record.ok);
-        self.entries.push(Entry { row: record.row, place, hash: record.hash });
+        self.entries.push(Entry { row: record.row, place: Place::of(record), hash: record.hash });
         if let Some(by_hash) = &mut self.by_hash {
             by_hash.push(record);
         }
@@ -124,18 +140,12 @@ impl Finished {
             }
             is_same
         });
-        self.failed = self.entries.iter().filter(|entry| !entry.is_ok()).count() as u64;
+        self.failed = self.entries.iter().filter(|entry| !entry.place.is_ok()).count() as u64;
         self.damaged = damaged;
         if let Some(by_hash) = &mut self.by_hash {
             by_hash.complete();
         }
         self
-    }
-}
-
-impl Entry {
-    fn is_ok(self) -> bool {
-        self.place & 1 == 1
     }
 }
 
@@ -151,8 +161,7 @@ pub(super) struct ByHash {
 struct HashedEntry {
     hash: RowHash,
     row: u64,
-    /// The position of the line, and in the lowest bit whether its run succeeded.
-    place: u64,
+    place: Place,
     /// The CRC-32 of the line.
     crc: u32,
 }
@@ -175,13 +184,15 @@ struct Taken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptResult {
     pub(crate) result: FinishedRow,
-    /// The CRC-32 of the line with its line break, if the row was at another position.
-    pub(crate) moved: Option<u32>,
+    /// The CRC-32 of the line with its line break, if the input may have changed.
+    pub(crate) crc: Option<u32>,
+    /// Whether the row was at another position.
+    pub(crate) is_moved: bool,
 }
 
 impl ByHash {
     pub(super) fn push(&mut self, record: &Record) {
-        let place = record.offset << 1 | u64::from(record.ok);
+        let place = Place::of(record);
         self.entries.push(HashedEntry { hash: record.hash, row: record.row, place, crc: record.line_crc });
     }
 
@@ -195,15 +206,16 @@ impl ByHash {
             }
             is_same
         });
-        self.entries.sort_unstable_by_key(|entry| (entry.hash, !entry.is_ok(), entry.place));
+        self.entries.sort_unstable_by_key(|entry| (entry.hash, !entry.place.is_ok(), entry.place));
     }
 }
 
 impl ByHash {
     /// Returns the index of a result.
     fn find(&self, result: &FinishedRow) -> Option<usize> {
-        let key = (result.hash, !result.ok, result.place());
-        self.entries.binary_search_by_key(&key, |entry| (entry.hash, !entry.is_ok(), entry.place)).ok()
+        let bits = u64::from(result.is_unanswered) << 1 | u64::from(result.ok);
+        let key = (result.hash, !result.ok, Place(result.position.0 << 2 | bits));
+        self.entries.binary_search_by_key(&key, |entry| (entry.hash, !entry.place.is_ok(), entry.place)).ok()
     }
 }
 
@@ -217,13 +229,15 @@ impl<'a> Kept<'a> {
     pub(crate) fn take(&mut self, row: &Row) -> Option<KeptResult> {
         let here = self.finished.get(row.number);
         let Some(by_hash) = &self.finished.by_hash else {
-            return here.map(|result| KeptResult { result, moved: None });
+            return here.map(|result| KeptResult { result, crc: None, is_moved: false });
         };
         if let Some(result) = here.filter(|here| here.hash == row.hash)
-            && let Some(taken) = by_hash.find(&result).and_then(|at| self.taken.get_mut(at))
+            && let Some(at) = by_hash.find(&result)
+            && let Some(taken) = self.taken.get_mut(at)
             && !std::mem::replace(&mut taken.is_taken, true)
         {
-            return Some(KeptResult { result, moved: None });
+            let crc = by_hash.entries.get(at).map(|entry| entry.crc);
+            return Some(KeptResult { result, crc, is_moved: false });
         }
         let start = by_hash.entries.partition_point(|entry| entry.hash < row.hash);
         // Those that were passed are not looked at again, so that many equal rows take no longer than others.
@@ -233,9 +247,7 @@ impl<'a> Kept<'a> {
         let (entry, at) = open.find(|(_, at)| self.taken.get(*at).is_some_and(|taken| !taken.is_taken))?;
         self.taken.get_mut(at)?.is_taken = true;
         self.taken.get_mut(start)?.passed = u32::try_from(at + 1 - start).unwrap_or(u32::MAX);
-        let result =
-            FinishedRow { hash: entry.hash, ok: entry.is_ok(), position: Position(entry.place >> 1) };
-        Some(KeptResult { result, moved: Some(entry.crc) })
+        Some(KeptResult { result: entry.place.row(entry.hash), crc: Some(entry.crc), is_moved: true })
     }
 
     /// Returns whether the journal has the result of another row for a position.
@@ -244,21 +256,32 @@ impl<'a> Kept<'a> {
     }
 }
 
-impl HashedEntry {
-    fn is_ok(&self) -> bool {
-        self.place & 1 == 1
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    pub(super) fn record(row: u64, hash: RowHash, ok: bool, offset: u64) -> Record {
+        Record { row, hash, ok, is_unanswered: false, offset, length: 10, line_crc: 7 }
+    }
+
+    #[test]
+    fn row_that_was_not_answered_is_known_again() {
+        let mut finished = Finished::with_capacity(2, true);
+        let failed = record(4, RowHash::from_u64(9), false, 70);
+        finished.push(&failed);
+        finished.push(&Record { is_unanswered: true, row: 5, ..failed });
+        let finished = finished.complete(0);
+        let unanswered = |row| finished.get(row).map(|row| (row.ok, row.is_unanswered, row.position));
+        assert_eq!(unanswered(4), Some((false, false, Position(70))));
+        assert_eq!(unanswered(5), Some((false, true, Position(70))));
+        assert_eq!(finished.failed_count(), 2);
+    }
 
     fn finished(records: &[(u64, u64, bool)]) -> Finished {
         let mut finished = Finished::with_capacity(records.len(), false);
         for (number, &(row, hash, ok)) in (0..).zip(records) {
             let hash = RowHash::from_u64(hash);
-            finished.push(&Record { row, hash, ok, offset: number * 10, length: 10, line_crc: 0 });
+            finished.push(&record(row, hash, ok, number * 10));
         }
         finished.complete(0)
     }
@@ -273,11 +296,10 @@ mod tests {
         let rows =
             [(7, 1, false), (2, 2, false), (7, 3, true), (1, 4, true), (1, 5, false), (u64::MAX, 6, false)];
         let found = finished(&rows);
-        let row =
-            |hash, ok, at| Some(FinishedRow { hash: RowHash::from_u64(hash), ok, position: Position(at) });
-        assert_eq!(found.get(7), row(3, true, 20));
-        assert_eq!(found.get(2), row(2, false, 10));
-        assert_eq!(found.get(1), row(5, false, 40));
+        for (row, hash, ok, at) in [(7, 3, true, 20), (2, 2, false, 10), (1, 5, false, 40)] {
+            let (hash, position) = (RowHash::from_u64(hash), Position(at));
+            assert_eq!(found.get(row), Some(FinishedRow { hash, ok, is_unanswered: false, position }));
+        }
         assert!(!found.contains(0) && found.contains(u64::MAX));
         assert_eq!(found.failed().collect::<Vec<_>>(), [1, 2, u64::MAX]);
         assert_eq!((found.len(), found.failed_count()), (4, 3));
@@ -299,7 +321,7 @@ mod kept_tests {
         for (number, (row, text)) in (0..).zip(rows) {
             let (text, ok) = text.strip_suffix('!').map_or((*text, true), |text| (text, false));
             let hash = RowHash::from_bytes(text.as_bytes());
-            finished.push(&Record { row: *row, hash, ok, offset: number * 10, length: 10, line_crc: 7 });
+            finished.push(&super::tests::record(*row, hash, ok, number * 10));
         }
         finished.complete(0)
     }
@@ -315,7 +337,7 @@ mod kept_tests {
         let mut kept = Kept::new(finished);
         let take = |(number, text): (u64, &&str)| {
             let found = kept.take(&row(number, text))?;
-            Some((found.result.position.0 / 10, found.moved.is_some()))
+            Some((found.result.position.0 / 10, found.is_moved))
         };
         (0..).zip(rows).map(take).collect()
     }

@@ -16,6 +16,9 @@ pub(crate) const RECORD_LEN: usize = 36;
 /// The length of a record without its checksum.
 const CHECKED_LEN: usize = RECORD_LEN - 4;
 
+/// The bit of a position that says that the provider did not answer the row.
+const UNANSWERED: u64 = 1 << 63;
+
 /// A record of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
@@ -23,6 +26,8 @@ pub(crate) struct Record {
     pub(crate) hash: RowHash,
     /// Whether the run succeeded.
     pub(crate) ok: bool,
+    /// Whether the provider did not answer, so that the row runs again when the batch continues.
+    pub(crate) is_unanswered: bool,
     /// The position of the line in the results.
     pub(crate) offset: u64,
     /// The length of the line, with its line break.
@@ -41,7 +46,9 @@ impl Record {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.row.to_le_bytes());
-        out.extend_from_slice(&self.offset.to_le_bytes());
+        // No file has 2^63 bytes, so the highest bit of the position is free.
+        let offset = self.offset | if self.is_unanswered { UNANSWERED } else { 0 };
+        out.extend_from_slice(&offset.to_le_bytes());
         let hash = self.hash.to_u64();
         out.extend_from_slice(&low(hash).to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
@@ -69,7 +76,8 @@ impl Record {
             row: u64::from_le_bytes(*row),
             hash: RowHash::from_u64(hash),
             ok: rest & 1 == 1,
-            offset: u64::from_le_bytes(*offset),
+            is_unanswered: u64::from_le_bytes(*offset) & UNANSWERED != 0,
+            offset: u64::from_le_bytes(*offset) & !UNANSWERED,
             length: u32::from_le_bytes(*length),
             line_crc: u32::from_le_bytes(*line_crc),
         })
@@ -175,7 +183,7 @@ mod tests {
 
     fn record() -> Record {
         let hash = RowHash::from_bytes(b"row");
-        Record { row: 1 << 40, hash, ok: true, offset: 1 << 50, length: 7, line_crc: 8 }
+        Record { row: 1 << 40, hash, ok: true, is_unanswered: true, offset: 1 << 50, length: 7, line_crc: 8 }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::{Append, *};
-use crate::{Order, ResultLine};
+use crate::{Order, ResultLine, RowHash};
 
 /// A journal in a directory of its own.
 struct Place {
@@ -95,7 +95,7 @@ fn hash(row: u64) -> RowHash {
 
 async fn append(journal: &Journal, rows: impl IntoIterator<Item = u64>) -> Result<(), JournalError> {
     for row in rows {
-        journal.append(row, hash(row), is_ok(row), &line(row)).await?;
+        journal.append(&RowResult::from_line(row, hash(row), is_ok(row), &line(row))).await?;
     }
     Ok(())
 }
@@ -184,7 +184,7 @@ async fn a_result_longer_than_the_queue_is_stored() {
     let (journal, _) = place.open().unwrap();
     let long = vec![b'x'; QUEUE_BYTES + 1];
     for row in 0..2 {
-        journal.append(row, hash(row), true, &long).await.unwrap();
+        journal.append(&RowResult::from_line(row, hash(row), true, &long)).await.unwrap();
     }
     let mut results = journal.close().await.unwrap();
     let lines: Vec<_> = results.lines(Order::Input).unwrap().map(|line| line.unwrap().json).collect();
@@ -198,7 +198,7 @@ async fn results_are_read_while_the_batch_runs() {
     let (mut journal, finished) = place.open().unwrap();
     let mut positions = vec![(7, finished.get(7).unwrap().position)];
     for row in 0..2000 {
-        let position = journal.append(row, hash(row), true, &line(row)).await.unwrap();
+        let position = journal.append(&RowResult::from_line(row, hash(row), true, &line(row))).await.unwrap();
         positions.push((row, position));
         let (row, position) = positions[usize::try_from(row * 7 % (row + 1)).unwrap()];
         assert_eq!(journal.read(position).await.unwrap(), line(row));

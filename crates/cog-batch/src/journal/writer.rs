@@ -283,6 +283,7 @@ pub(super) struct Added<'a> {
     pub(super) row: u64,
     pub(super) hash: RowHash,
     pub(super) ok: bool,
+    pub(super) is_unanswered: bool,
     /// The line, without its line break.
     pub(super) line: &'a [u8],
     /// The places that it takes.
@@ -363,7 +364,7 @@ impl Queue {
 impl Chunk {
     /// Adds a line and its record. Returns the bytes that the line takes.
     fn push(&mut self, added: &Added<'_>, offset: u64) -> u64 {
-        let &Added { row, hash, ok, line, places } = added;
+        let &Added { row, hash, ok, is_unanswered, line, places } = added;
         self.places += places;
         let Ok(length) = u32::try_from(line.len() + 1) else {
             self.too_long = Some((row, line.len() as u64));
@@ -374,7 +375,7 @@ impl Chunk {
         self.lines.extend_from_slice(line);
         self.lines.push(b'\n');
         let line_crc = crc32fast::hash(self.lines.get(start..).unwrap_or_default());
-        Record { row, hash, ok, offset, length, line_crc }.encode(&mut self.records);
+        Record { row, hash, ok, is_unanswered, offset, length, line_crc }.encode(&mut self.records);
         self.rows += 1;
         u64::from(length)
     }

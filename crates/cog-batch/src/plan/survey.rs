@@ -71,7 +71,7 @@ impl Survey {
 
     fn add(&mut self, batch: &Batch, row: Row, kept: &mut Kept<'_>, seen: &mut SeenInputs) {
         let done = kept.take(&row).map(|kept| kept.result);
-        let done = done.filter(|row| row.ok || !batch.retries_failed);
+        let done = done.filter(|result| batch.keeps(result));
         let is_first = !batch.dedupes || seen.is_first(&row, done);
         if done.is_some() {
             self.rows.earlier += 1;
@@ -80,8 +80,8 @@ impl Survey {
         match row.input.into_result() {
             Err(_) => self.rows.unreadable += 1,
             Ok(_) if !is_first => self.rows.duplicates += 1,
-            Ok(input) => {
-                self.sample.add(self.rows.run, input);
+            Ok(row) => {
+                self.sample.add(self.rows.run, row.input);
                 self.rows.run += 1;
             }
         }

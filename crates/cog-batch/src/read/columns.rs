@@ -3,18 +3,108 @@
 use std::collections::BTreeSet;
 
 use cog_json::{Kind, SyntaxErrorKind, Value, Writer};
-use cog_schema::{Contract, InputField};
+use cog_schema::{Contract, FieldTypes, InputField};
 use thiserror::Error;
 
-use crate::RowErrorKind;
+use crate::{ParsedRow, RowErrorKind};
 
-/// Which column becomes which input field, where the names differ.
+/// What becomes of the columns of a table, or of the members of a row that is a JSON object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnMap {
-    /// Pairs of an input field and the column with its values.
+    /// Pairs of an input field and the column with its values, where the names differ.
     pub fields: Vec<(String, String)>,
     /// Whether columns without an input field are ignored.
     pub ignore_unknown: bool,
+    /// The column whose value is the `id` of a result.
+    pub id: Option<String>,
+    /// The columns whose values are in `kept` of a result.
+    pub keep: Vec<String>,
+    /// The cells of a CSV file that have no value, in addition to empty ones.
+    pub nulls: Vec<String>,
+}
+
+impl ColumnMap {
+    /// Whether a row that is a JSON object differs from its input.
+    pub(super) fn changes_rows(&self) -> bool {
+        self.ignore_unknown || !self.fields.is_empty() || !self.carried().is_empty()
+    }
+
+    /// Checks that columns are mapped to input fields.
+    pub(super) fn check_fields(&self, fields: &[String]) -> Result<(), ColumnsError> {
+        let unknown = self.fields.iter().find(|(field, _)| !fields.is_empty() && !fields.contains(field));
+        match unknown {
+            Some((field, _)) => Err(ColumnsError::NoField { field: field.clone(), fields: fields.to_vec() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the name of the input field that a column becomes.
+    pub(super) fn field_of<'a>(&'a self, column: &'a str) -> &'a str {
+        let mapped = self.fields.iter().find(|(_, mapped)| mapped == column);
+        mapped.map_or(column, |(field, _)| field.as_str())
+    }
+
+    /// Returns the column of an input field.
+    pub(crate) fn column_of<'a>(&'a self, field: &'a str) -> &'a str {
+        let mapped = self.fields.iter().find(|(mapped, _)| mapped == field);
+        mapped.map_or(field, |(_, column)| column.as_str())
+    }
+
+    /// Returns the columns that go to the results.
+    #[must_use]
+    pub fn carried(&self) -> Carried<'_> {
+        Carried { id: self.id.as_deref(), keep: &self.keep }
+    }
+}
+
+/// The columns whose values go from a row to its result, whether they are input fields or not.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Carried<'a> {
+    /// The column of the `id`.
+    pub id: Option<&'a str>,
+    /// The columns of `kept`.
+    pub keep: &'a [String],
+}
+
+impl<'a> Carried<'a> {
+    /// Whether results get nothing from their rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.id.is_none() && self.keep.is_empty()
+    }
+
+    /// Returns the names of the columns.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'a str> {
+        self.id.into_iter().chain(self.keep.iter().map(String::as_str))
+    }
+
+    pub(super) fn contains(self, name: &str) -> bool {
+        self.names().any(|carried| carried == name)
+    }
+
+    /// Returns the members of a result, `"id":…,"kept":{…}`. `cell` writes the value of a column.
+    pub(super) fn write(self, mut cell: impl FnMut(&str, &mut Writer<'_>)) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let mut text = String::new();
+        Writer::compact(&mut text).object(|w| {
+            if let Some(id) = self.id {
+                cell(id, w.key("id"));
+            }
+            if !self.keep.is_empty() {
+                w.key("kept").object(|w| self.keep.iter().for_each(|name| cell(name, w.key(name))));
+            }
+        });
+        // The members without the braces around them.
+        text.pop();
+        text.split_off(1)
+    }
+
+    /// Returns the members of the result of a row that cannot be read.
+    pub(crate) fn none(self) -> String {
+        self.write(|_, w| w.null())
+    }
 }
 
 /// Why the columns of a table do not fit the module.
@@ -67,6 +157,15 @@ pub enum ColumnsError {
         /// What the field accepts.
         expected: String,
     },
+    /// The values of a column have no form in a result.
+    #[cfg(feature = "arrow")]
+    #[error("column `{column}` is {found}, which a result cannot contain")]
+    NotCarried {
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+    },
     /// A column is mapped to several fields.
     #[error("column `{column}` is mapped to several input fields")]
     MappedTwice {
@@ -90,11 +189,22 @@ pub enum ColumnsError {
 impl ColumnsError {
     pub(super) fn suggestion(&self) -> String {
         match self {
+            Self::Header(RowErrorKind::CarriageReturn) => {
+                "Write line feeds at the ends of the lines: tr '\\r' '\\n' < FILE.".to_owned()
+            }
             Self::Header(_) => "Write the names of the input fields on the first line.".to_owned(),
-            Self::Unknown { fields, .. } => format!(
-                "Ignore them with --ignore-unknown, or map one with --map FIELD=COLUMN. The fields are {}.",
-                quoted(fields)
-            ),
+            Self::Unknown { columns, fields } => match similar(columns, fields) {
+                Some((column, field)) => {
+                    format!("Map it with --map '{field}={column}', or ignore it with --ignore-unknown.")
+                }
+                None => format!(
+                    "Ignore them with --ignore-unknown, carry them to the results with --keep, or map one with --map \
+                     FIELD=COLUMN. The fields are {}. If the columns are not separated by commas, set --delimiter.",
+                    quoted(fields)
+                ),
+            },
+            #[cfg(feature = "arrow")]
+            Self::NotCarried { .. } => "Convert the column, or name another one.".to_owned(),
             #[cfg(feature = "arrow")]
             Self::Type { .. } => "Convert the column, or map another one with --map FIELD=COLUMN.".to_owned(),
             Self::Missing { .. } | Self::NoField { .. } | Self::Required { .. } | Self::None { .. } => {
@@ -132,8 +242,11 @@ fn quoted(names: &[String]) -> String {
 }
 
 /// The input field of each column.
+#[derive(Default)]
 pub(super) struct Columns {
     targets: Vec<Option<InputField>>,
+    header: Vec<String>,
+    map: ColumnMap,
     text: String,
 }
 
@@ -141,33 +254,36 @@ impl Columns {
     /// Finds the input field of each column of a header.
     pub(super) fn new(contract: &Contract, header: &[String], map: &ColumnMap) -> Result<Self, ColumnsError> {
         let fields = contract.input_fields();
-        if let Some((_, column)) = map.fields.iter().find(|(_, column)| !header.contains(column)) {
-            return Err(ColumnsError::Missing { column: column.clone(), columns: header.to_vec() });
+        let mut named = map.fields.iter().map(|(_, column)| column.as_str()).chain(map.carried().names());
+        if let Some(column) = named.find(|named| !header.iter().any(|column| column == named)) {
+            return Err(ColumnsError::Missing { column: column.to_owned(), columns: header.to_vec() });
         }
-        let names = || fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
-        let mut mapped = map.fields.iter().map(|(field, _)| field);
-        if let Some(field) = mapped.find(|name| !fields.iter().any(|field| field.name == **name))
-            && !fields.is_empty()
-        {
-            return Err(ColumnsError::NoField { field: field.clone(), fields: names() });
-        }
+        let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+        map.check_fields(&names)?;
         let mut mapped = BTreeSet::new();
         if let Some((_, column)) = map.fields.iter().find(|(_, column)| !mapped.insert(column)) {
             return Err(ColumnsError::MappedTwice { column: column.clone() });
         }
         let targets: Vec<_> = header.iter().map(|column| target(column, &fields, map)).collect();
         let unknown = header.iter().zip(&targets).filter(|(_, target)| target.is_none());
-        let columns: Vec<_> = unknown.map(|(column, _)| column.clone()).collect();
+        let unknown = unknown.map(|(column, _)| column).filter(|column| !map.carried().contains(column));
+        let columns: Vec<_> = unknown.cloned().collect();
         if !columns.is_empty() && !map.ignore_unknown {
-            return Err(ColumnsError::Unknown { columns, fields: names() });
+            return Err(ColumnsError::Unknown { columns, fields: names });
         }
         if targets.iter().all(Option::is_none) && !fields.is_empty() {
-            return Err(ColumnsError::None { fields: names() });
+            return Err(ColumnsError::None { fields: names });
         }
         let mut seen = BTreeSet::new();
-        match targets.iter().flatten().find(|field| !seen.insert(&field.name)) {
-            Some(field) => Err(ColumnsError::Twice { field: field.name.clone() }),
-            None => Ok(Self { targets, text: String::new() }),
+        if let Some(field) = targets.iter().flatten().find(|field| !seen.insert(&field.name)) {
+            return Err(ColumnsError::Twice { field: field.name.clone() });
+        }
+        // Otherwise each row would fail, and the batch would end with nothing but errors.
+        let required = fields.iter().filter(|field| field.is_required && !seen.contains(&field.name));
+        let required: Vec<_> = required.map(|field| field.name.clone()).collect();
+        match required.is_empty() {
+            true => Ok(Self { targets, header: header.to_vec(), map: map.clone(), text: String::new() }),
+            false => Err(ColumnsError::Required { fields: required }),
         }
     }
 
@@ -182,23 +298,49 @@ impl Columns {
         self.targets.len()
     }
 
-    /// Returns the input of a row.
-    pub(super) fn input<'a>(&mut self, cells: impl Iterator<Item = &'a str>) -> Result<Value, RowErrorKind> {
+    /// Returns the input of a row, and what its result gets.
+    pub(super) fn row<'a>(
+        &mut self,
+        cells: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<ParsedRow, RowErrorKind> {
         self.text.clear();
         Writer::compact(&mut self.text).object(|w| {
-            let targets = self.targets.iter().zip(cells);
-            targets.for_each(|(field, cell)| field.iter().for_each(|field| write_cell(w, field, cell)));
+            for (field, cell) in self.targets.iter().zip(cells.clone()) {
+                if let Some(field) = field {
+                    write_cell(w, field, cell, self.map.nulls.iter().any(|null| null == cell));
+                }
+            }
         });
-        parse_input(self.text.as_bytes())
+        let carried = self.map.carried().write(|name, w| {
+            let mut named = self.header.iter().zip(cells.clone());
+            match named.find(|(column, _)| *column == name).map(|(_, cell)| cell) {
+                Some(cell) if !cell.is_empty() && !self.map.nulls.iter().any(|null| null == cell) => {
+                    w.string(cell);
+                }
+                _ => w.null(),
+            }
+        });
+        Ok(ParsedRow { input: parse_input(self.text.as_bytes())?, carried })
     }
 }
 
 /// Returns the input field of a column. A module whose input has no fields takes every column as a string.
 fn target(column: &str, fields: &[InputField], map: &ColumnMap) -> Option<InputField> {
-    let mapped = map.fields.iter().find(|(_, mapped)| mapped == column);
-    let name = mapped.map_or(column, |(field, _)| field.as_str());
+    let name = map.field_of(column);
     let field = fields.iter().find(|field| field.name == name).cloned();
-    field.or_else(|| fields.is_empty().then(|| InputField::text(name)))
+    let is_open = fields.is_empty() && (name != column || !map.carried().contains(column));
+    field.or_else(|| is_open.then(|| InputField::text(name)))
+}
+
+/// Returns a column whose name differs from a field only in case, spaces and separators.
+fn similar<'a>(columns: &'a [String], fields: &'a [String]) -> Option<(&'a String, &'a String)> {
+    let [column] = columns else { return None };
+    let field = fields.iter().find(|field| plain(field) == plain(column))?;
+    Some((column, field))
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Parses the input that was written from the cells of a row.
@@ -211,10 +353,14 @@ pub(super) fn parse_input(text: &[u8]) -> Result<Value, RowErrorKind> {
     })
 }
 
-/// Writes a cell as its field. An empty cell has no value, unless the field must be a string.
-fn write_cell(w: &mut Writer<'_>, field: &InputField, cell: &str) {
+/// Writes a cell as its field. An empty cell has no value, unless the field must be a string; a cell that means null has none.
+fn write_cell(w: &mut Writer<'_>, field: &InputField, cell: &str, is_null: bool) {
     let types = field.types;
-    if cell.is_empty() && !(field.is_required && (types.text || types.is_any())) {
+    let is_empty = cell.is_empty() && !(field.is_required && (types.text || types.is_any()));
+    if is_null || is_empty {
+        if field.is_required && types.null {
+            w.key(&field.name).null();
+        }
         return;
     }
     if field.is_media && !cell.starts_with(['{', '[']) {
@@ -235,11 +381,7 @@ fn typed(field: &InputField, cell: &str) -> Option<Value> {
         return None;
     }
     let cell = cell.trim();
-    let lower = cell.to_ascii_lowercase();
-    let text = match lower.as_str() {
-        "true" | "false" if types.boolean => lower.as_str(),
-        _ => cell,
-    };
+    let text = boolean(cell, types).unwrap_or(cell);
     let value = Value::parse(text).ok()?;
     let fits = match value.node().kind() {
         Kind::Number => types.number,
@@ -250,6 +392,22 @@ fn typed(field: &InputField, cell: &str) -> Option<Value> {
         Kind::String => false,
     };
     fits.then_some(value)
+}
+
+/// Returns the boolean that a cell means, as JSON. Words other than these two may mean themselves where a text or a number may be.
+fn boolean(cell: &str, types: FieldTypes) -> Option<&'static str> {
+    let has_words = !types.text;
+    let has_digits = !types.text && !types.number;
+    match cell.to_ascii_lowercase().as_str() {
+        _ if !types.boolean => None,
+        "true" => Some("true"),
+        "false" => Some("false"),
+        "yes" | "y" | "t" | "on" if has_words => Some("true"),
+        "no" | "n" | "f" | "off" if has_words => Some("false"),
+        "1" if has_digits => Some("true"),
+        "0" if has_digits => Some("false"),
+        _ => None,
+    }
 }
 
 /// Writes a media file, which a cell names by path or URL.

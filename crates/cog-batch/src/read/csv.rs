@@ -7,18 +7,17 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use cog_json::Value;
 use cog_schema::Contract;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::{
     ColumnMap, ColumnsError, RowReader,
     columns::Columns,
-    json_lines::text_of,
+    json_lines::{text_of, utf8},
     lines::{Line, Lines},
 };
 use crate::{
-    Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser,
+    ParsedRow, Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser,
     row::{MAX_LINE, RowHasher},
 };
 
@@ -33,6 +32,7 @@ pub(super) struct Csv<R> {
     parser: Arc<RowParser>,
     /// Hashes a row with the names of its columns.
     hasher: RowHasher,
+    delimiter: u8,
     row: u64,
 }
 
@@ -71,24 +71,37 @@ impl<R: Read + Send> Csv<R> {
         mut lines: Lines<R>,
         contract: &Contract,
         map: &ColumnMap,
+        delimiter: u8,
     ) -> io::Result<Result<Self, ColumnsError>> {
-        let mut fields = Fields::new();
-        let header = match lines.next()? {
+        let mut fields = Fields::new(delimiter);
+        let mut first = lines.next()?;
+        while matches!(&first, Some(Line::Text(line)) if line.is_empty()) {
+            first = lines.next()?;
+        }
+        let header = match first {
             Some(Line::Text(line)) => match text_of(&line) {
                 Ok(text) => fields.split(text.as_bytes()).map(str::to_owned).collect::<Vec<_>>(),
                 Err(kind) => return Ok(Err(ColumnsError::Header(kind))),
             },
             Some(Line::TooLarge(_)) => return Ok(Err(ColumnsError::Header(RowErrorKind::TooLarge))),
-            None => return Ok(Err(ColumnsError::Header(RowErrorKind::Empty))),
+            // A file without anything has no rows, in any format.
+            None => Vec::new(),
         };
+        // A file whose lines end with carriage returns alone is one line: all its rows would be names of columns.
+        if header.iter().any(|column| column.contains('\r')) {
+            return Ok(Err(ColumnsError::Header(RowErrorKind::CarriageReturn)));
+        }
         // A row belongs to its columns: under other names it is another one.
         let hasher = RowHasher::new().with_common(header.join("\n").as_bytes());
-        let columns = Columns::new(contract, &header, map);
+        let columns = match header.is_empty() {
+            true => Ok(Columns::default()),
+            false => Columns::new(contract, &header, map),
+        };
         Ok(columns.map(|columns| {
             let cells = Mutex::new(Cells { columns, fields });
             let parser: Arc<RowParser> =
                 Arc::new(move |text| cells.lock().unwrap_or_else(PoisonError::into_inner).parse(text));
-            Self { lines, returned: VecDeque::new(), parser, hasher, row: 0 }
+            Self { lines, returned: VecDeque::new(), parser, hasher, delimiter, row: 0 }
         }))
     }
 
@@ -103,13 +116,19 @@ impl<R: Read + Send> Csv<R> {
     /// Returns the next record, which consists of several lines if a quoted field contains line breaks. The record of a torn
     /// quote is its first line only.
     fn record(&mut self) -> io::Result<Option<Record>> {
-        let Some(first) = self.line()? else { return Ok(None) };
+        let first = loop {
+            let Some(first) = self.line()? else { return Ok(None) };
+            // Readers of CSV skip empty lines, so the numbers of rows are the same as theirs.
+            if first.text.as_ref().map_or(true, |text| !text.is_empty()) {
+                break first;
+            }
+        };
         let line = first.number;
         let first = match first.text {
             Ok(text) => text,
             Err(hash) => return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TooLarge) })),
         };
-        let mut state = QuoteState::after(&first, QuoteState::Start);
+        let mut state = QuoteState::after(&first, QuoteState::Start, self.delimiter);
         let mut length = first.len();
         let mut more = Vec::new();
         while state == QuoteState::Quoted {
@@ -121,7 +140,7 @@ impl<R: Read + Send> Csv<R> {
                 break;
             };
             length += 1 + next.len();
-            state = QuoteState::after(next, QuoteState::Quoted);
+            state = QuoteState::after(next, QuoteState::Quoted, self.delimiter);
         }
         if state == QuoteState::Torn {
             // Otherwise one open quote would swallow the rest of the file. The lines after it are read as records of their own.
@@ -161,15 +180,15 @@ fn join(first: Bytes, more: &[Physical], length: usize) -> Bytes {
 }
 
 impl Cells {
-    fn parse(&mut self, record: &[u8]) -> Result<Value, RowErrorKind> {
-        let text = text_of(record)?;
+    fn parse(&mut self, record: &[u8]) -> Result<ParsedRow, RowErrorKind> {
+        let text = utf8(record)?;
         let cells = self.fields.split(text.as_bytes());
         let expected = self.columns.len();
         let found = cells.clone().count();
         if found != expected {
             return Err(RowErrorKind::FieldCount { expected, found });
         }
-        self.columns.input(cells)
+        self.columns.row(cells)
     }
 }
 
@@ -208,11 +227,11 @@ enum QuoteState {
 
 impl QuoteState {
     /// Returns the state after a line.
-    fn after(line: &[u8], before: Self) -> Self {
+    fn after(line: &[u8], before: Self, delimiter: u8) -> Self {
         line.iter().fold(before, |state, byte| match (state, byte) {
             (Self::Torn, _) => Self::Torn,
             (Self::Start, b'"') => Self::Quoted,
-            (Self::Start | Self::Plain | Self::AfterQuote, b',') => Self::Start,
+            (Self::Start | Self::Plain | Self::AfterQuote, byte) if *byte == delimiter => Self::Start,
             (Self::Start | Self::Plain, _) => Self::Plain,
             (Self::Quoted, b'"') => Self::AfterQuote,
             (Self::Quoted, _) => Self::Quoted,
@@ -230,9 +249,9 @@ struct Fields {
 }
 
 impl Fields {
-    fn new() -> Self {
+    fn new(delimiter: u8) -> Self {
         // Only the end of the record ends it, not a carriage return in it.
-        let reader = ReaderBuilder::new().terminator(Terminator::Any(b'\n')).build();
+        let reader = ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(b'\n')).build();
         Self { reader, text: Vec::new(), ends: Vec::new() }
     }
 
@@ -274,7 +293,7 @@ mod tests {
 
     #[test]
     fn fields_are_split_and_quotes_removed() {
-        let mut fields = Fields::new();
+        let mut fields = Fields::new(b',');
         for (record, expected) in [
             ("a,b", vec!["a", "b"]),
             (r#""x, ""y""",,"#, vec![r#"x, "y""#, "", ""]),
@@ -301,7 +320,7 @@ mod tests {
             ("\"a\" b", QuoteState::Torn),
             ("5\" pipe", QuoteState::Plain),
         ] {
-            assert_eq!(QuoteState::after(line.as_bytes(), QuoteState::Start), state, "{line}");
+            assert_eq!(QuoteState::after(line.as_bytes(), QuoteState::Start, b','), state, "{line}");
         }
     }
 }

@@ -5,13 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use cog_json::{Kind, Limits, SyntaxError, SyntaxErrorKind, Value};
-
 use super::{
     RowReader,
     lines::{Line, Lines},
 };
-use crate::{Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, row::MAX_LINE};
+use crate::{Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser};
 
 /// Reads JSON Lines.
 pub(super) struct JsonLines<R> {
@@ -21,15 +19,19 @@ pub(super) struct JsonLines<R> {
 }
 
 impl<R: Read + Send> JsonLines<R> {
-    pub(super) fn new(lines: Lines<R>) -> Self {
-        Self { lines, row: 0, parser: Arc::new(parse) }
+    pub(super) fn new(lines: Lines<R>, parser: Arc<RowParser>) -> Self {
+        Self { lines, row: 0, parser }
     }
 
     fn next(&mut self) -> io::Result<Option<Row>> {
-        let (hash, text) = match self.lines.next()? {
-            None => return Ok(None),
-            Some(Line::TooLarge(hash)) => (hash, Err(RowErrorKind::TooLarge)),
-            Some(Line::Text(line)) => (RowHash::from_bytes(&line), Ok(line)),
+        let (hash, text) = loop {
+            match self.lines.next()? {
+                None => return Ok(None),
+                Some(Line::TooLarge(hash)) => break (hash, Err(RowErrorKind::TooLarge)),
+                // Other readers skip blank lines, so the numbers of rows are the same as theirs.
+                Some(Line::Text(line)) if is_blank(&line) => {}
+                Some(Line::Text(line)) => break (RowHash::from_bytes(&line), Ok(line)),
+            }
         };
         let place = RowLocation::Line(self.lines.number());
         let number = self.row;
@@ -55,37 +57,20 @@ impl<R: Read + Send> RowReader for JsonLines<R> {
     }
 }
 
-/// Parses the input of a line.
-fn parse(line: &[u8]) -> Result<Value, RowErrorKind> {
-    let value = Value::parse_within(line, Limits::default().with_bytes(MAX_LINE as u64));
-    let value = value.map_err(|error| not_json(line, &error))?;
-    match value.node().kind() {
-        Kind::Object | Kind::String => Ok(value),
-        Kind::Array => Err(RowErrorKind::NotAnInput { found: "an array" }),
-        Kind::Number => Err(RowErrorKind::NotAnInput { found: "a number" }),
-        Kind::Bool => Err(RowErrorKind::NotAnInput { found: "a boolean" }),
-        Kind::Null => Err(RowErrorKind::NotAnInput { found: "null" }),
-    }
-}
-
-/// Returns what is wrong with a line that cannot be parsed.
-fn not_json(line: &[u8], error: &SyntaxError) -> RowErrorKind {
-    let text = match text_of(line) {
-        Ok(text) => text,
-        Err(kind) => return kind,
-    };
-    let reason = match error.kind() {
-        SyntaxErrorKind::TooDeep => "nested too deeply".to_owned(),
-        kind => kind.to_string(),
-    };
-    RowErrorKind::NotJson { column: error.position(text).column, reason }
-}
-
 /// Returns the line as text.
 pub(super) fn text_of(line: &[u8]) -> Result<&str, RowErrorKind> {
-    if line.iter().all(u8::is_ascii_whitespace) {
+    if is_blank(line) {
         return Err(RowErrorKind::Empty);
     }
+    utf8(line)
+}
+
+pub(super) fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Returns a line as text, which may be blank.
+pub(super) fn utf8(line: &[u8]) -> Result<&str, RowErrorKind> {
     if let Some(at) = memchr::memchr(0, line) {
         return Err(RowErrorKind::Nul { column: at + 1 });
     }

@@ -10,13 +10,23 @@ use std::{
     },
 };
 
+use cog_json::{Value, Writer};
 use cog_schema::Contract;
+use cog_spec::ErrorBody;
 use tokio::sync::mpsc;
 
 #[cfg(feature = "arrow")]
 use super::table::TableError;
-use super::{ColumnMap, ReadError, RowReader, csv::Csv, json_lines::JsonLines, lines::Lines};
-use crate::{Format, Row};
+use super::{
+    ColumnMap, ColumnsError, ReadError, RowReader,
+    csv::Csv,
+    decode::decoded,
+    json_array::JsonArray,
+    json_lines::JsonLines,
+    lines::Lines,
+    members::{Members, parser},
+};
+use crate::{Compression, Encoding, Format, Row, RowLocation, format::delimiter_of};
 
 /// The groups of rows that are read ahead.
 const READ_AHEAD: usize = 2;
@@ -30,7 +40,13 @@ pub struct Source {
     pub path: PathBuf,
     /// The format.
     pub format: Format,
-    /// The columns of a table.
+    /// How a text file is compressed.
+    pub compression: Option<Compression>,
+    /// The encoding of a text file, if it is neither UTF-8 nor UTF-16 with a byte order mark.
+    pub encoding: Option<Encoding>,
+    /// The character between the values of a CSV file.
+    pub delimiter: u8,
+    /// What becomes of the columns.
     pub columns: ColumnMap,
 }
 
@@ -40,6 +56,7 @@ pub struct Rows {
     groups: mpsc::Receiver<io::Result<Group>>,
     name: String,
     length: Option<u64>,
+    columns: ColumnMap,
     /// The end of the last group.
     end: u64,
 }
@@ -52,6 +69,15 @@ struct Group {
 }
 
 impl Source {
+    /// Returns a source with the compression and the delimiter that the name of the file says, and without any mapping of columns.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>, format: Format) -> Self {
+        let path = path.into();
+        let compression = Compression::from_path(&path);
+        let delimiter = delimiter_of(Compression::strip(&path));
+        Self { path, format, compression, encoding: None, delimiter, columns: ColumnMap::default() }
+    }
+
     /// Returns the name of the input for messages.
     #[must_use]
     pub fn name(&self) -> String {
@@ -85,8 +111,10 @@ impl Source {
         let name = self.name();
         // Not a task: nothing waits for a thread that waits for stdin.
         let thread = std::thread::Builder::new().name("rows".to_owned());
-        thread.spawn(move || send(reader, &read, &sender)).map_err(|source| self.error(source))?;
-        Ok(Rows { groups, name, length, end: 0 })
+        // What is buffered is measured in decoded bytes, the length of the file in encoded ones.
+        let is_plain = self.compression.is_none() && self.encoding.is_none();
+        thread.spawn(move || send(reader, &read, is_plain, &sender)).map_err(|source| self.error(source))?;
+        Ok(Rows { groups, name, length, columns: self.columns.clone(), end: 0 })
     }
 
     #[expect(clippy::disallowed_methods, reason = "rows are read here, one at a time and each with a limit")]
@@ -132,30 +160,40 @@ impl Source {
                 let reason = "its index is at its end, so it must be a file".to_owned();
                 Err(self.table_error(TableError::Content(reason)))
             }
-            Format::JsonLines | Format::Csv => self.lines(input, contract),
+            Format::JsonLines | Format::Csv | Format::Json => self.text(input, contract),
         }
     }
 
-    fn lines(
+    fn text(
         &self,
         input: impl Read + Send + 'static,
         contract: &Contract,
     ) -> Result<Box<dyn RowReader>, ReadError> {
+        let input = decoded(input, self.compression, self.encoding).map_err(|source| self.error(source))?;
+        if self.format == Format::Json {
+            let opened = JsonArray::open(input, parser(self.members(contract)?));
+            let opened = opened.map_err(|source| self.error(source))?;
+            return Ok(Box::new(opened.ok_or_else(|| ReadError::NotAnArray { name: self.name() })?));
+        }
         let mut lines = Lines::new(input);
-        match lines.peek().map_err(|source| self.error(source))? {
-            [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return Err(ReadError::Utf16 { name: self.name() }),
-            [0xEF, 0xBB, 0xBF, ..] => lines.skip(3),
-            _ => {}
+        if lines.peek().map_err(|source| self.error(source))?.starts_with(b"\xEF\xBB\xBF") {
+            lines.skip(3);
         }
-        match self.format {
-            Format::Csv => {
-                let opened =
-                    Csv::open(lines, contract, &self.columns).map_err(|source| self.error(source))?;
-                let reader = opened.map_err(|source| ReadError::Columns { name: self.name(), source })?;
-                Ok(Box::new(reader))
-            }
-            _ => Ok(Box::new(JsonLines::new(lines))),
+        if self.format == Format::JsonLines {
+            return Ok(Box::new(JsonLines::new(lines, parser(self.members(contract)?))));
         }
+        let opened = Csv::open(lines, contract, &self.columns, self.delimiter);
+        let reader =
+            opened.map_err(|source| self.error(source))?.map_err(|source| self.columns_error(source))?;
+        Ok(Box::new(reader))
+    }
+
+    fn members(&self, contract: &Contract) -> Result<Option<Members>, ReadError> {
+        Members::new(contract, &self.columns).map_err(|source| self.columns_error(source))
+    }
+
+    fn columns_error(&self, source: ColumnsError) -> ReadError {
+        ReadError::Columns { name: self.name(), source }
     }
 
     #[cfg(feature = "arrow")]
@@ -165,7 +203,7 @@ impl Source {
         match error {
             TableError::Io(source) => self.error(source),
             TableError::Content(reason) => ReadError::NotATable { name, format, reason },
-            TableError::Columns(source) => ReadError::Columns { name, source },
+            TableError::Columns(source) => self.columns_error(source),
         }
     }
 
@@ -175,11 +213,17 @@ impl Source {
 }
 
 /// Reads all rows, until the receiver is dropped.
-fn send(mut reader: Box<dyn RowReader>, read: &AtomicU64, sender: &mpsc::Sender<io::Result<Group>>) {
+fn send(
+    mut reader: Box<dyn RowReader>,
+    read: &AtomicU64,
+    is_plain: bool,
+    sender: &mpsc::Sender<io::Result<Group>>,
+) {
     loop {
         let mut rows = Vec::with_capacity(GROUP);
         let more = reader.read(&mut rows);
-        let end = read.load(Ordering::Relaxed).saturating_sub(reader.buffered() as u64);
+        let buffered = if is_plain { reader.buffered() as u64 } else { 0 };
+        let end = read.load(Ordering::Relaxed).saturating_sub(buffered);
         let is_sent = rows.is_empty() || sender.blocking_send(Ok(Group { rows, end })).is_ok();
         match more {
             Ok(true) if is_sent => {}
@@ -195,7 +239,7 @@ impl Rows {
     pub(crate) fn from_vec(rows: Vec<Row>) -> Self {
         let (sender, groups) = mpsc::channel(1);
         assert!(sender.try_send(Ok(Group { rows, end: 0 })).is_ok());
-        Self { groups, name: "rows".to_owned(), length: None, end: 0 }
+        Self { groups, name: "rows".to_owned(), length: None, columns: ColumnMap::default(), end: 0 }
     }
 
     /// Waits for the next rows. Returns none at the end.
@@ -217,6 +261,16 @@ impl Rows {
         &self.name
     }
 
+    /// Returns what becomes of the columns.
+    pub(crate) fn columns(&self) -> &ColumnMap {
+        &self.columns
+    }
+
+    /// Adds the location of a row to an error about its input.
+    pub(crate) fn locate(&self, location: RowLocation, error: &mut ErrorBody) {
+        locate(location, error, &self.name, &self.columns);
+    }
+
     /// Returns the part of the input that the rows so far contain, from 0 to 1; none if its length is unknown.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
@@ -224,6 +278,25 @@ impl Rows {
         let length = self.length.filter(|length| *length > 0)?;
         Some((self.end as f64 / length as f64).min(1.0))
     }
+}
+
+/// Adds the location of a row, and the column of the field that an error of the contract names.
+fn locate(location: RowLocation, error: &mut ErrorBody, input: &str, map: &ColumnMap) {
+    let (unit, number) = location.parts();
+    let path = error.message.strip_prefix("input.").unwrap_or_default();
+    let field = path.split(['.', '[', ':', ' ']).next().filter(|field| !field.is_empty());
+    let mut text = String::new();
+    Writer::compact(&mut text).object(|w| {
+        w.field("input", input).field(unit, &number);
+        w.optional("column", &field.map(|field| map.column_of(field)));
+        for (name, value) in error.details.iter().flat_map(|details| details.members()) {
+            if !["input", "column", unit].contains(&name) {
+                w.field(name, &value);
+            }
+        }
+    });
+    error.details = Value::parse(&text).ok();
+    error.message = format!("{input}, {location}: {}", error.message);
 }
 
 /// Counts the bytes that are read.
@@ -250,9 +323,23 @@ impl<R: Read> Read for Counted<R> {
 #[cfg(test)]
 mod tests {
     use cog_schema::Rules;
-    use cog_spec::{Format as ModuleFormat, Manifest};
+    use cog_spec::{Code, Format as ModuleFormat, Manifest};
 
     use super::*;
+
+    #[test]
+    fn error_of_an_input_names_its_line_and_column() {
+        let map = ColumnMap { fields: vec![("count".to_owned(), "n".to_owned())], ..ColumnMap::default() };
+        let mut error = ErrorBody::new(Code::TypeMismatch, "input.count[2]: must be an integer")
+            .with_details(Value::from(serde_json::json!({ "expected": "integer" })));
+        locate(RowLocation::Line(7), &mut error, "rows.csv", &map);
+        assert_eq!(error.message, "rows.csv, line 7: input.count[2]: must be an integer");
+        let details = error.details.unwrap().to_string();
+        assert_eq!(details, r#"{"input":"rows.csv","line":7,"column":"n","expected":"integer"}"#);
+        let mut error = ErrorBody::new(Code::InvalidInput, "the input is not an object");
+        locate(RowLocation::Row(0), &mut error, "rows.parquet", &map);
+        assert_eq!(error.details.unwrap().to_string(), r#"{"input":"rows.parquet","row":0}"#);
+    }
 
     #[tokio::test]
     #[expect(
@@ -268,7 +355,7 @@ mod tests {
         let schema = serde_json::json!({ "input": { "properties": { "text": { "type": "string" } } } });
         let manifest = Manifest::with_defaults("x", ModuleFormat::V22, None);
         let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
-        let source = Source { path, format: Format::Csv, columns: ColumnMap::default() };
+        let source = Source::new(path, Format::Csv);
         let mut rows = source.open(&contract).unwrap();
         let mut count = 0.0;
         while let Some(group) = rows.next().await.unwrap() {

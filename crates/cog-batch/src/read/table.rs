@@ -14,12 +14,16 @@ use bytes::Bytes;
 use cog_json::Writer;
 use cog_schema::{Contract, InputField};
 
-use self::fit::{Form, write_cell};
+use self::fit::{Form, is_supported, write_cell};
 use super::{
     ColumnMap, ColumnsError, RowReader,
     columns::{Columns, parse_input},
 };
-use crate::{ArrayError, Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, row::MAX_LINE};
+use crate::{
+    ArrayError, ParsedRow, Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser,
+    arrays::{is_missing, write_value},
+    row::MAX_LINE,
+};
 
 /// The rows that are passed on at once.
 const GROUP: usize = 16;
@@ -35,13 +39,18 @@ pub(super) enum TableError {
     Columns(ColumnsError),
 }
 
-/// The columns of a table that are input fields.
+/// The columns of a table that are read: input fields, and columns that go to the results.
 pub(super) struct Table {
     targets: Vec<Target>,
+    map: ColumnMap,
+    /// The names of the columns that are read.
+    names: Vec<String>,
+    /// Their positions in the file, in ascending order.
+    projection: Vec<usize>,
 }
 
 struct Target {
-    /// The position of the column in the file.
+    /// The position of the column among those that are read.
     index: usize,
     column: String,
     field: InputField,
@@ -54,31 +63,33 @@ impl Table {
         let header: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let found = Columns::new(contract, &header, map)?.into_targets();
         let fields = contract.input_fields();
-        let has = |name: &str| found.iter().flatten().any(|field| field.name == name);
-        let required = fields.iter().filter(|field| field.is_required && !has(&field.name));
-        let required: Vec<_> = required.map(|field| field.name.clone()).collect();
-        if !required.is_empty() {
-            return Err(ColumnsError::Required { fields: required });
-        }
-        let columns = schema.fields().iter().enumerate().zip(found);
-        let targets = columns.filter_map(|((index, column), field)| {
-            let mut field = field?;
-            if fields.is_empty() {
-                field.types = cog_schema::FieldTypes::default(); // any value
+        let mut table =
+            Self { targets: Vec::new(), map: map.clone(), names: Vec::new(), projection: Vec::new() };
+        for ((index, column), field) in schema.fields().iter().enumerate().zip(found) {
+            let is_carried = map.carried().names().any(|name| name == column.name());
+            if is_carried && !is_supported(column.data_type()) {
+                let found = column.data_type().to_string();
+                return Err(ColumnsError::NotCarried { column: column.name().clone(), found });
             }
-            Some(Form::new(column, &field).map(|form| Target {
-                index,
-                column: column.name().clone(),
-                field,
-                form,
-            }))
-        });
-        Ok(Self { targets: targets.collect::<Result<_, _>>()? })
+            if let Some(mut field) = field.clone() {
+                if fields.is_empty() {
+                    field.types = cog_schema::FieldTypes::default(); // any value
+                }
+                let form = Form::new(column, &field)?;
+                let column = column.name().clone();
+                table.targets.push(Target { index: table.projection.len(), column, field, form });
+            }
+            if is_carried || field.is_some() {
+                table.names.push(column.name().clone());
+                table.projection.push(index);
+            }
+        }
+        Ok(table)
     }
 
-    /// Returns the positions of the columns that are read.
+    /// Returns the positions of the columns that are read, in ascending order.
     pub(super) fn projection(&self) -> Vec<usize> {
-        self.targets.iter().map(|target| target.index).collect()
+        self.projection.clone()
     }
 
     /// Returns the rows of batches with these columns; `count` is their number, if the file says it.
@@ -93,7 +104,7 @@ impl Table {
             batch: None,
             row: 0,
             text: String::new(),
-            parser: Arc::new(parse_input),
+            parser: Arc::new(parse),
         })
     }
 
@@ -102,15 +113,27 @@ impl Table {
         let mut written = Ok(());
         text.clear();
         Writer::compact(text).object(|w| {
-            let mut cells = self.targets.iter().zip(batch.columns());
-            written = cells.try_for_each(|(target, cells)| {
-                let cell = |reason| match reason {
-                    ArrayError::TooLarge => RowErrorKind::RowTooLarge,
-                    reason => RowErrorKind::Cell { column: target.column.clone(), reason },
-                };
-                write_cell(cells.as_ref(), index, target.form, &target.field, w).map_err(cell)
+            let mut targets = self.targets.iter();
+            written = targets.try_for_each(|target| {
+                let Some(cells) = batch.columns().get(target.index) else { return Ok(()) };
+                write_cell(cells.as_ref(), index, target.form, &target.field, w)
+                    .map_err(|reason| cell_error(&target.column, reason))
             });
         });
+        let carried = self.map.carried().write(|name, w| {
+            let position = self.names.iter().position(|column| column == name);
+            match position.and_then(|position| batch.columns().get(position)) {
+                Some(cells) if !is_missing(cells.as_ref(), index) => {
+                    if let Err(reason) = write_value(cells.as_ref(), index, w) {
+                        written = Err(cell_error(name, reason));
+                    }
+                }
+                _ => w.null(),
+            }
+        });
+        // A line break separates what is carried: compact JSON has none.
+        text.push('\n');
+        text.push_str(&carried);
         if text.len() > MAX_LINE {
             return Err(RowErrorKind::RowTooLarge);
         }
@@ -178,6 +201,21 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
             _ => Ok(false),
         }
     }
+}
+
+fn cell_error(column: &str, reason: ArrayError) -> RowErrorKind {
+    match reason {
+        ArrayError::TooLarge => RowErrorKind::RowTooLarge,
+        reason => RowErrorKind::Cell { column: column.to_owned(), reason },
+    }
+}
+
+/// Parses the text that was written for a row.
+fn parse(text: &[u8]) -> Result<ParsedRow, RowErrorKind> {
+    let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
+    let (input, carried) = text.split_at_checked(end).unwrap_or((text, &[]));
+    let carried = String::from_utf8_lossy(carried.trim_ascii_start()).into_owned();
+    Ok(ParsedRow { input: parse_input(input)?, carried })
 }
 
 /// Opens a table. A decoder that panics at its head is an error, too.

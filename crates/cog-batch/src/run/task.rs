@@ -2,21 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use cog_json::Value;
-use cog_run::RunInput;
+use cog_json::{ToJson as _, Value};
+use cog_run::{RunInput, provider::TokenCounter};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{Batch, BatchRun, run_input};
 use crate::{
-    FinishedRow, Row, RowHash, RowResult, Sink, Stop,
+    FinishedRow, Row, RowHash, RowLocation, RowResult, Sink, Stop,
     digest::Digest,
-    duplicates::{Duplicate, FirstRow, digest_of_input, renumbered},
+    duplicates::{Duplicate, FirstRow, digest_of_input, has_head, renumbered},
     jobs::Slot,
     row::Position,
+    sink::RowHead,
 };
 
 /// How often a row runs while the provider is overloaded.
 const MAX_TRIES: u32 = 5;
+/// How often a row runs whose connection is cut or whose time is over. Each of these calls may be paid for.
+const MAX_CUT_TRIES: u32 = 3;
 /// The first pause when the vendor requests none; it doubles with each try.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
@@ -24,6 +27,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct Task {
     pub(super) row: u64,
     pub(super) hash: RowHash,
+    /// The members that the result gets from the row.
+    pub(super) carried: Box<str>,
+    pub(super) location: RowLocation,
     /// The digest of the input, if rows with an equal input get the result.
     pub(super) digest: Option<Digest>,
     pub(super) input: RunInput,
@@ -61,6 +67,14 @@ impl Task {
         self.tries + 1 < MAX_TRIES
     }
 
+    pub(super) fn may_repeat_cut(&self) -> bool {
+        self.tries + 1 < MAX_CUT_TRIES
+    }
+
+    pub(super) fn head(&self) -> RowHead<'_> {
+        RowHead { row: self.row, hash: self.hash, carried: &self.carried }
+    }
+
     /// Returns the pause before the next try.
     pub(super) fn wait(&self) -> Duration {
         FIRST_WAIT * 2_u32.pow(self.tries.min(MAX_TRIES))
@@ -68,6 +82,56 @@ impl Task {
 
     pub(super) fn again(self) -> Self {
         Self { tries: self.tries + 1, ..self }
+    }
+}
+
+// The tokens of a row, for the limit per minute.
+
+/// Counts the tokens of rows whose provider reports none.
+pub(super) struct RowTokens {
+    counter: TokenCounter,
+    /// The tokens of a request without its input.
+    prompt: u64,
+}
+
+impl RowTokens {
+    /// Renders the request of a row. None if it has none.
+    pub(super) async fn new(batch: &Batch, input: &RunInput) -> Option<Self> {
+        let first = batch.runtime.providers().default_order().first();
+        let counter = TokenCounter::new(first.map_or("", |provider| &provider.info().model));
+        let rendered =
+            batch.runtime.render(&batch.module, input.clone(), batch.options.clone()).await.ok()?;
+        let all = counter.conversation(&rendered.messages);
+        let prompt = all.saturating_sub(counter.text(&text_of(input)));
+        Some(Self { counter, prompt })
+    }
+
+    /// Returns the tokens of a row, about.
+    pub(super) fn count(&self, input: &RunInput, answer: &str) -> u64 {
+        self.prompt + self.counter.text(&text_of(input)) + self.counter.text(answer)
+    }
+}
+
+/// Returns an input as the prompt contains it, about.
+fn text_of(input: &RunInput) -> String {
+    match input {
+        RunInput::Json(input) => input.to_json(),
+        RunInput::Args(text) | RunInput::ArgsWith(text, _) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+impl<S: Sink> BatchRun<'_, S> {
+    /// Returns the tokens of a run: as the provider counts them, otherwise counted here if their number per minute is limited.
+    pub(super) async fn tokens(&mut self, task: &Task, envelope: &Envelope) -> Option<u64> {
+        if let Some(usage) = envelope.usage() {
+            return Some(usage.total());
+        }
+        let answer = envelope.data().filter(|_| self.batch.pace.limits_tokens())?.to_json();
+        if self.row_tokens.is_none() {
+            self.row_tokens = RowTokens::new(self.batch, &task.input).await;
+        }
+        Some(self.row_tokens.as_ref()?.count(&task.input, &answer))
     }
 }
 
@@ -80,6 +144,8 @@ pub(super) enum Failure {
     Budget,
     /// The provider accepts no requests for a while, with the wait that it requests.
     Overloaded(Option<Duration>),
+    /// The connection was cut, or the time is over: the provider may have begun to answer.
+    Cut,
     /// The provider failed.
     Provider,
     /// The row failed.
@@ -97,11 +163,13 @@ impl Failure {
         let wait = wait.map(Duration::from_millis);
         let is_limited = error.code == Code::RateLimited.into();
         let is_unavailable = error.code == Code::ProviderUnavailable.into();
+        let is_cut = error.code == Code::StreamInterrupted.into() || error.code == Code::Timeout.into();
         match error.recoverable {
             Some(true) if is_limited && reason != Some("quota") => Self::Overloaded(wait),
             Some(true) if is_unavailable && (wait.is_some() || reason == Some("unavailable")) => {
                 Self::Overloaded(wait)
             }
+            Some(true) if is_cut => Self::Cut,
             _ if is_limited || is_unavailable => Self::Provider,
             _ => Self::Row,
         }
@@ -174,8 +242,14 @@ pub(super) struct Outage {
 impl Outage {
     /// Records how a row ended, and what its error says about the provider.
     pub(super) fn record(&mut self, failure: Option<Failure>, error: Option<&ErrorBody>, now: Instant) {
-        let is_down = matches!(failure, Some(Failure::Overloaded(_)));
-        match error.filter(|error| is_down && error.code == Code::ProviderUnavailable.into()) {
+        let is_down = match failure {
+            Some(Failure::Overloaded(_)) => {
+                error.is_some_and(|error| error.code == Code::ProviderUnavailable.into())
+            }
+            Some(Failure::Cut) => true,
+            _ => false,
+        };
+        match error.filter(|_| is_down) {
             None => *self = Self::default(),
             Some(error) => {
                 self.failures = self.failures.saturating_add(1);
@@ -195,6 +269,11 @@ impl Outage {
         (self.failures >= MANY && time >= LONG).then_some((time, self.error.clone()?))
     }
 
+    /// Whether so many calls have failed in sequence that the next ones are likely to fail too.
+    pub(super) fn is_likely(&self) -> bool {
+        self.failures >= MANY
+    }
+
     /// Returns the last error.
     pub(super) fn error(&self) -> Option<&ErrorBody> {
         self.error.as_ref()
@@ -208,7 +287,7 @@ fn is_cause(error: &ErrorBody) -> bool {
 
 impl<S: Sink> BatchRun<'_, S> {
     /// Returns the run of a row. None if the row gets the result of an earlier one.
-    pub(super) async fn task(&mut self, row: Duplicate, input: Value) -> Option<Task> {
+    pub(super) async fn task(&mut self, row: Duplicate, location: RowLocation, input: Value) -> Option<Task> {
         let digest = self.batch.dedupes.then(|| digest_of_input(&input));
         if let Some(digest) = digest {
             match self.first_rows.get(digest) {
@@ -216,12 +295,13 @@ impl<S: Sink> BatchRun<'_, S> {
                     self.first_rows.wait(first, row);
                     return None;
                 }
-                Some(FirstRow::Stored(position)) if self.copy(row, position).await => return None,
+                Some(FirstRow::Stored(position)) if self.copy(&row, position).await => return None,
                 // A stored result that is damaged counts as none.
                 _ => self.first_rows.run(digest, row.row),
             }
         }
-        Some(Task { row: row.row, hash: row.hash, digest, input: run_input(input), tries: 0 })
+        let Duplicate { row, hash, carried } = row;
+        Some(Task { row, hash, carried, location, digest, input: run_input(input), tries: 0 })
     }
 
     /// Remembers the result of an earlier start, unless it is of another input.
@@ -235,8 +315,15 @@ impl<S: Sink> BatchRun<'_, S> {
         }
     }
 
-    /// Writes the result of a row again, which was at another position. Returns where it is now; none if it is damaged.
-    pub(super) async fn renumber(&mut self, row: &Row, earlier: FinishedRow, crc: u32) -> Option<Position> {
+    /// Writes the result of a row again, if it was at another position or has other columns of its row. Returns where it is now; none
+    /// if it is damaged.
+    pub(super) async fn renumber(
+        &mut self,
+        row: &Row,
+        earlier: FinishedRow,
+        crc: u32,
+        is_moved: bool,
+    ) -> Option<Position> {
         let line = match self.sink.read(earlier.position).await {
             Ok(line) => line,
             Err(error) => {
@@ -247,8 +334,23 @@ impl<S: Sink> BatchRun<'_, S> {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&line);
         hasher.update(b"\n");
-        let line = renumbered(&line, row.number).filter(|_| hasher.finalize() == crc)?;
-        let result = RowResult { row: row.number, hash: row.hash, ok: earlier.ok, line: &line };
+        if hasher.finalize() != crc {
+            return None;
+        }
+        let columns = self.rows.columns().carried();
+        let none = columns.none();
+        // A row that carries nothing is not parsed.
+        let carried = match columns.is_empty() {
+            true => "",
+            false => row.input.carried().unwrap_or(&none),
+        };
+        let head = RowHead { row: row.number, hash: row.hash, carried };
+        if !is_moved && has_head(&line, head) {
+            return Some(earlier.position);
+        }
+        let line = renumbered(&line, head, self.batch.dedupes)?;
+        let FinishedRow { ok, is_unanswered, .. } = earlier;
+        let result = RowResult { row: row.number, hash: row.hash, ok, is_unanswered, line: line.as_bytes() };
         match self.sink.keep(result).await {
             Ok(position) => Some(position),
             Err(error) => {
@@ -260,9 +362,10 @@ impl<S: Sink> BatchRun<'_, S> {
 
     /// Writes the result of a run, which rows with an equal input get too.
     pub(super) async fn finish(&mut self, task: &Task, envelope: &Envelope) {
-        let Some(digest) = task.digest else { return self.write(task.row, task.hash, envelope).await };
+        let Some(digest) = task.digest else { return self.write(task.head(), envelope).await };
         self.count(envelope);
-        let result = RowResult::new(&mut self.line, task.row, task.hash, envelope);
+        let result = RowResult::new(&mut self.line, task.head(), self.batch.dedupes, envelope);
+        let result = RowResult { is_unanswered: self.batch.is_unanswered(envelope), ..result };
         match self.sink.keep(result).await {
             Ok(position) => self.first_rows.store(digest, task.row, position),
             Err(error) => self.stop_for_sink(error),
@@ -273,7 +376,7 @@ impl<S: Sink> BatchRun<'_, S> {
     pub(super) async fn copy_ready(&mut self) {
         while self.stop.is_none() && self.can_write() {
             let Some((row, position)) = self.first_rows.next_ready() else { return };
-            if !self.copy(row, position).await {
+            if !self.copy(&row, position).await {
                 let error = std::io::Error::new(
                     std::io::ErrorKind::InvalidData,
                     "a result was changed by another program",
@@ -289,7 +392,7 @@ impl<S: Sink> BatchRun<'_, S> {
     }
 
     /// Writes the result of a duplicate. Returns false if the result of the first row is damaged.
-    async fn copy(&mut self, row: Duplicate, position: Position) -> bool {
+    async fn copy(&mut self, row: &Duplicate, position: Position) -> bool {
         let line = match self.sink.read(position).await {
             Ok(line) => line,
             Err(error) => {
@@ -315,13 +418,18 @@ mod tests {
         let start = Instant::now();
         let second = Duration::from_secs(1);
         let unavailable = ErrorBody::new(Code::ProviderUnavailable, "no connection");
+        let cut = ErrorBody::new(Code::StreamInterrupted, "the connection was closed");
         let limited = ErrorBody::new(Code::RateLimited, "slow down");
         let down = Some(Failure::Overloaded(None));
         let mut outage = Outage::default();
         for (seconds, ends) in [(0, false), (20, false), (31, false), (40, false), (50, true)] {
             let now = start + seconds * second;
-            outage.record(down, Some(&unavailable), now);
-            assert_eq!(outage.end(now).is_some(), ends, "{seconds} s");
+            // Refused and cut connections count together.
+            match seconds {
+                20 | 40 => outage.record(Some(Failure::Cut), Some(&cut), now),
+                _ => outage.record(down, Some(&unavailable), now),
+            }
+            assert_eq!((outage.end(now).is_some(), outage.is_likely()), (ends, ends), "{seconds} s");
         }
         for (failure, answer) in [
             (None, None),

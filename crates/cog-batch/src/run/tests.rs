@@ -16,7 +16,7 @@ fn rows(count: u64, parsed: &Arc<AtomicU64>) -> Rows {
         let input = Value::parse_bytes(text).unwrap();
         let code = input.get("code").and_then(|code| code.as_str()).unwrap();
         sum.fetch_add(code.parse::<u64>().unwrap() + 1, SeqCst);
-        Ok(input)
+        Ok(ParsedRow { input, carried: String::new() })
     });
     let row = |number: u64| {
         let text = format!("{{\"code\": \"{number}\"}}");
@@ -55,7 +55,7 @@ async fn resumed_batch_parses_only_what_it_needs() {
     let open = || Journal::open(&paths, &Description::default(), Resume::Same).unwrap();
     let (journal, _) = open();
     for row in 0..3 {
-        journal.append(row, RowHash::from_bytes(b"row"), true, b"{}").await.unwrap();
+        journal.append(&RowResult::from_line(row, RowHash::from_bytes(b"row"), true, b"{}")).await.unwrap();
     }
     drop(journal.close().await.unwrap());
     for (dedupes, sum) in [(false, 4 + 5), (true, 1 + 2 + 3 + 4 + 5)] {
@@ -68,4 +68,16 @@ async fn resumed_batch_parses_only_what_it_needs() {
         assert_eq!((summary.rows.read, summary.rows.earlier), (5, 3));
         assert_eq!(parsed.load(SeqCst), sum, "dedupe: {dedupes}");
     }
+}
+
+#[tokio::test]
+async fn tokens_of_a_row_are_those_of_its_request_and_answer() {
+    let batch = batch(false);
+    let input = |code: &str| run_input(Value::from(serde_json::json!({ "code": code })));
+    let tokens = RowTokens::new(&batch, &input("let a = 1;")).await.unwrap();
+    let short = tokens.count(&input("let a = 1;"), "{}");
+    assert!(short > 100, "the prompt counts: {short}");
+    let long = tokens.count(&input(&"let a = 1; ".repeat(100)), "{}");
+    assert!(long > short + 400, "{short} {long}");
+    assert!(tokens.count(&input("let a = 1;"), &"a word ".repeat(100)) > short + 100);
 }

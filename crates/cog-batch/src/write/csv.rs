@@ -1,14 +1,16 @@
 //! CSV: a header, then a record per row. Text is written as it is, other values as JSON; null is an empty cell.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     io::{self, Write},
 };
 
 use cog_json::{Node, Value};
 use cog_schema::Contract;
+use csv::WriterBuilder;
 
-use super::WriteError;
+use super::{CsvStyle, Output, WriteError};
 use crate::ResultLine;
 
 /// The maximum number of data fields.
@@ -28,49 +30,69 @@ const COMMON: [(&str, &str); 9] = [
     ("currency", "/meta/usage/cost/currency"),
 ];
 
+/// What a string begins with that a spreadsheet takes for a formula.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
 pub(super) fn write(
+    output: &Output<'_>,
     columns: &Columns,
     lines: impl Iterator<Item = Result<ResultLine, WriteError>>,
     out: &mut (dyn Write + Send),
 ) -> Result<(), WriteError> {
-    let mut table = csv::Writer::from_writer(out);
-    let common = COMMON.map(|(name, _)| columns.free_name(name));
-    let names = [columns.free_name("row")].into_iter().chain(columns.fields().iter().cloned()).chain(common);
+    let mut table = WriterBuilder::new().delimiter(output.csv.delimiter).from_writer(out);
+    let carried = output.carried.id.map(|_| "id").into_iter();
+    let carried = carried.chain(output.carried.keep.iter().map(String::as_str));
+    let first = std::iter::once("row").chain(carried).map(|name| columns.free_name(name));
+    let common = COMMON.iter().map(|(name, _)| columns.free_name(name));
+    let names = first.chain(columns.fields().iter().cloned()).chain(common);
+    let names = names.map(|name| output.csv.guarded(&name).into_owned());
     table.write_record(names).map_err(to_io)?;
     let mut text = String::new();
     for line in lines {
         let line = line?;
         let result = parse(&line)?;
-        write_row(&mut table, columns, &result, &mut text).map_err(to_io)?;
+        write_row(&mut table, output, columns, &result, &mut text).map_err(to_io)?;
     }
     Ok(table.flush()?)
 }
 
 fn write_row(
     table: &mut csv::Writer<&mut (dyn Write + Send)>,
+    output: &Output<'_>,
     columns: &Columns,
     result: &Value,
     text: &mut String,
 ) -> csv::Result<()> {
-    let mut cells = Vec::new();
+    let mut cells = vec![result.get("row")];
+    if output.carried.id.is_some() {
+        cells.push(result.get("id"));
+    }
+    let kept = result.get("kept");
+    cells.extend(output.carried.keep.iter().map(|name| kept.and_then(|kept| kept.get(name))));
     columns.arrange(result, &mut cells);
-    let common = COMMON.iter().map(|(_, pointer)| result.pointer(pointer));
-    for cell in [result.get("row")].into_iter().chain(cells).chain(common) {
-        table.write_field(cell_text(cell, text))?;
+    cells.extend(COMMON.iter().map(|(_, pointer)| result.pointer(pointer)));
+    for cell in cells {
+        match cell.map(|value| (value, value.as_str())) {
+            None => table.write_field("")?,
+            Some((_, Some(string))) => table.write_field(output.csv.guarded(string).as_bytes())?,
+            Some((value, None)) if value.is_null() => table.write_field("")?,
+            Some((value, None)) => {
+                text.clear();
+                value.write(text);
+                table.write_field(&*text)?;
+            }
+        }
     }
     table.write_record(None::<&[u8]>)
 }
 
-/// Returns the text of a cell.
-fn cell_text<'a>(cell: Option<Node<'a>>, text: &'a mut String) -> &'a str {
-    text.clear();
-    match cell {
-        None => "",
-        Some(value) if value.is_null() => "",
-        Some(value) => value.as_str().unwrap_or_else(|| {
-            value.write(text);
-            text
-        }),
+impl CsvStyle {
+    /// Returns a string as it is, or with an apostrophe if a spreadsheet would execute it.
+    fn guarded<'a>(&self, string: &'a str) -> Cow<'a, str> {
+        match self.escapes_formulas && string.starts_with(FORMULA) {
+            true => Cow::Owned(format!("'{string}")),
+            false => Cow::Borrowed(string),
+        }
     }
 }
 
@@ -104,8 +126,8 @@ impl Columns {
                 Some(data) if data.is_object() => {
                     data.members().try_for_each(|(name, _)| columns.add(name))?;
                 }
-                Some(_) => columns.add(DATA)?,
-                None => {}
+                Some(data) if !data.is_null() => columns.add(DATA)?,
+                _ => {}
             }
         }
         Ok(columns)
@@ -125,10 +147,11 @@ impl Columns {
         name
     }
 
-    /// Puts the fields of a result in the order of the columns.
-    pub(super) fn arrange<'a>(&self, result: &'a Value, cells: &mut Vec<Option<Node<'a>>>) {
-        cells.clear();
-        cells.resize(self.fields.len(), None);
+    /// Adds the fields of a result, in the order of the columns.
+    fn arrange<'a>(&self, result: &'a Value, cells: &mut Vec<Option<Node<'a>>>) {
+        let start = cells.len();
+        cells.resize(start + self.fields.len(), None);
+        let cells = cells.get_mut(start..).unwrap_or_default();
         match result.get("data") {
             Some(data) if data.is_object() => {
                 for (name, value) in data.members() {

@@ -5,7 +5,7 @@ use cog_spec::{Format as ModuleFormat, Manifest};
 use serde_json::json;
 
 use super::*;
-use crate::{Description, Journal, JournalPaths, Resume, RowHash, journal::RECORD_LEN};
+use crate::{Description, Journal, JournalPaths, Resume, RowHash, RowResult, journal::RECORD_LEN};
 
 struct Place {
     directory: tempfile::TempDir,
@@ -26,7 +26,7 @@ impl Place {
     }
 
     fn output(&self, format: Format, order: Order) -> Output<'_> {
-        Output { format, order, contract: &self.contract }
+        Output::new(format, order, &self.contract)
     }
 
     /// Runs a batch with these results, and returns all results.
@@ -36,7 +36,7 @@ impl Place {
         for (row, line) in lines {
             let hash = RowHash::from_bytes(b"");
             let ok = line.contains("true");
-            journal.append(*row, hash, ok, line.as_bytes()).await.unwrap();
+            journal.append(&RowResult::from_line(*row, hash, ok, line.as_bytes())).await.unwrap();
         }
         journal.close().await.unwrap()
     }

@@ -8,9 +8,7 @@ use std::{
     process::Command,
 };
 
-use cog_batch::{
-    ColumnMap, Description, Format, Journal, JournalPaths, Order, Output, Resume, Row, RowHash, Source,
-};
+use cog_batch::{Description, Format, Journal, JournalPaths, Order, Output, Resume, Row, RowHash, Source};
 use cog_schema::{Contract, Rules};
 use cog_spec::{Format as ModuleFormat, Manifest};
 use serde_json::{Value, json};
@@ -35,7 +33,7 @@ fn compile(document: &Value) -> Contract {
 /// Returns the rows of a file, of any fields.
 async fn rows(path: &Path) -> Vec<Row> {
     let format = Format::from_path(path).unwrap();
-    let source = Source { path: path.to_owned(), format, columns: ColumnMap::default() };
+    let source = Source::new(path, format);
     let mut rows = source.open(&compile(&json!({}))).unwrap_or_else(|error| panic!("{error}"));
     let mut all = Vec::new();
     while let Some(group) = rows.next().await.unwrap_or_else(|error| panic!("{error}")) {
@@ -124,7 +122,7 @@ async fn pyarrow_reads_the_results() {
         let mut results = journal.close().await.unwrap();
         let contract = compile(&case["contract"]);
         for (format, extension) in [(Format::Parquet, "parquet"), (Format::Arrow, "arrow")] {
-            let output = Output { format, order: Order::Input, contract: &contract };
+            let output = Output::new(format, Order::Input, &contract);
             output.write_file(&mut results, &out.with_extension(extension)).unwrap();
         }
     }

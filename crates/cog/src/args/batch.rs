@@ -6,11 +6,11 @@ use clap::{
     ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum,
     builder::{ArgPredicate, PossibleValuesParser, TypedValueParser},
 };
-use cog_batch::{Concurrency, Format, MaxFailures, Order};
+use cog_batch::{Concurrency, Encoding, Format, MaxFailures, Order};
 use cog_host::settings::parse_duration;
 use cog_provider::batch::BATCH_VENDORS;
 
-use super::{GenerationArgs, ModelArgs, run::CheckArgs};
+use super::{GenerationArgs, ListFormat, ModelArgs, run::CheckArgs};
 
 /// The jobs in the queue of `--nats` at the same time, if no number is set.
 const IN_QUEUE: Concurrency = Concurrency::Fixed(256);
@@ -50,20 +50,29 @@ impl Args for BatchCommand {
     }
 }
 
-/// What is done with the jobs of a batch at a vendor.
+/// What is done with a batch that was started before.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobsCommand {
-    /// Print the state of the jobs of a batch started with --via
-    Status(JobsArgs),
-    /// Wait for the jobs of a batch to end
+    /// Print how far a batch is, from any directory and while it runs
+    Status(StatusArgs),
+    /// Wait for the jobs of a batch started with --via to end
     Wait(JobsArgs),
     /// Download and check the results of the jobs, and write the output
     Fetch(JobsArgs),
-    /// Cancel the jobs that are still running
+    /// Cancel the jobs at the vendor that are still running, or remove those in NATS from the queue
     Cancel(JobsArgs),
 }
 
-/// The output of a batch that was started with `--via`.
+/// The output of a batch, and how its state is printed.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// The output of a batch.
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
     /// Results file: the value of -o in the command that started the batch
@@ -91,13 +100,14 @@ A row that fails is a result with its error, and the batch continues.
 The results are stored in OUT.results and OUT.journal until the batch is complete. After an interruption, a crash or a \
 full disk, run the same command again; it skips the rows that have a result.
 
-Exit code 0 if every row succeeded, 1 if a row failed or the batch was stopped, 2 if the arguments or the input are \
-invalid, and 130 if the batch was interrupted.
+Exit code 0 if every row succeeded, 1 if a row failed, 2 if the arguments or the input are invalid, 4 if the batch was \
+stopped before its end, and 130 if it was interrupted.
 
 Examples:
   cog batch code-reviewer rows.jsonl -o results.jsonl
   cog batch code-reviewer rows.jsonl --plan --provider openai
   cog batch my-module rows.csv -o results.csv --map query=question --ignore-unknown
+  cog batch my-module rows.csv -o results.jsonl --map query=question --id id
   cog batch code-reviewer rows.jsonl -o results.jsonl --sample 20 --max-failures 5%
   cog batch code-reviewer rows.jsonl -o results.jsonl --where '$.language == \"python\"'
   cog batch code-reviewer rows.jsonl -o results.jsonl --retry-failed --rpm 500
@@ -108,7 +118,7 @@ Examples:
 pub(crate) struct BatchArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
-    /// File of rows, or `-` for stdin: JSON Lines (an object or a string per line), or CSV with a column per input field
+    /// File of rows, or `-` for stdin: JSON Lines (an object or a string per line), CSV with a column per input field, or a JSON array; also compressed (.gz, .zst)
     pub(crate) input: PathBuf,
     /// File for the results, or `-` for stdout
     #[arg(
@@ -205,12 +215,27 @@ pub(crate) struct RowArgs {
     /// Format of INPUT [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) format: Option<Format>,
-    /// Read an input field from the column of another name
+    /// Read an input field from the column, or the member of a JSON object, with another name
     #[arg(long, value_name = "FIELD=COLUMN", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
     /// Ignore columns that match no input field
     #[arg(long)]
     pub(crate) ignore_unknown: bool,
+    /// Column whose value becomes the `id` of each result
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Option<String>,
+    /// Column that each result gets, in `kept`; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) keep: Vec<String>,
+    /// Character between the values of a CSV file, or `tab` [default: a comma, and a tab in .tsv files]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, allow_hyphen_values = true)]
+    pub(crate) delimiter: Option<u8>,
+    /// Encoding of a text file, such as windows-1252 [default: UTF-8, or UTF-16 with a byte order mark]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<Encoding>,
+    /// Word that means no value in a CSV file, such as NA; may be repeated
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub(crate) null: Vec<String>,
     /// Run only the rows for which this condition is true; `$` is the input
     #[arg(long = "where", value_name = "CONDITION")]
     pub(crate) filter: Option<String>,
@@ -253,6 +278,9 @@ pub(crate) struct ResultArgs {
     /// Format of OUT [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) output_format: Option<Format>,
+    /// Put an apostrophe before strings of a CSV file that a spreadsheet would execute as formulas
+    #[arg(long)]
+    pub(crate) escape_formulas: bool,
     /// Run failed rows again
     #[arg(long)]
     pub(crate) retry_failed: bool,
@@ -286,6 +314,14 @@ fn mapping(text: &str) -> Result<(String, String), &'static str> {
             Ok((field.to_owned(), column.to_owned()))
         }
         _ => Err("write FIELD=COLUMN, such as query=question"),
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    match text.as_bytes() {
+        _ if text.eq_ignore_ascii_case("tab") || text == "\\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),
+        _ => Err("not one ASCII character, such as `;`, or `tab`"),
     }
 }
 

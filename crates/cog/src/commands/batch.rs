@@ -5,11 +5,12 @@ mod files;
 mod nats;
 mod output;
 mod plan;
+mod started;
 mod via;
 
 use std::{io::ErrorKind, sync::Arc};
 
-use cog_batch::{Batch, ColumnMap, Format, JournalPaths, Pace, SinkError, Source, Stop, Summary};
+use cog_batch::{Batch, Format, JournalPaths, Pace, SinkError, Source, Stop, Summary};
 use cog_flow::Condition;
 use cog_host::{
     Host, Hosted, NamedModule, Use,
@@ -48,7 +49,7 @@ pub(crate) fn batch(
 ) -> Result<Exit, CliError> {
     match command {
         BatchCommand::Run(args) => run(args, Mode::Complete, environment, console),
-        BatchCommand::Jobs(command) => via::jobs(command, environment, console),
+        BatchCommand::Jobs(command) => started::command(command, environment, console),
     }
 }
 
@@ -126,7 +127,8 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     let output = Output::open(args, &batch, &settings)?;
     console.note(&note);
     if let Some(provider) = &batch.via {
-        let ready = ReadyBatch { batch: &batch, rows, output, source: &source };
+        drop(rows);
+        let ready = ReadyBatch { batch: &batch, output, source: &source };
         return via::run(provider, ready, mode, invocation);
     }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
@@ -159,7 +161,7 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
         None if failed == 0 => Ok(Exit::Ok),
         None => {
             if !emit::is_stdout(&args.output) {
-                console.note("the same command with --retry-failed runs the failed rows again");
+                console.note(&what_runs_again(&summary));
             }
             Ok(Exit::Failed)
         }
@@ -169,7 +171,7 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
         }
         Some(Stop::Sink(SinkError::Write(error))) if error.kind() == ErrorKind::BrokenPipe => {
             console.note("the reader of stdout has ended; the other rows did not run");
-            Ok(Exit::Failed)
+            Ok(Exit::Stopped)
         }
         Some(stop) => {
             if matches!(stop, Stop::MaxFailures { .. }) && !emit::is_stdout(&args.output) {
@@ -181,9 +183,23 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
     }
 }
 
+fn what_runs_again(summary: &Summary) -> String {
+    let all = "the same command with --retry-failed runs the failed rows again";
+    match summary.rows.unanswered {
+        0 => all.to_owned(),
+        1 => format!("the same command runs the row again that the provider did not answer; {all}"),
+        rows => {
+            format!("the same command runs the {rows} rows again that the provider did not answer; {all}")
+        }
+    }
+}
+
 /// Says which rows did not run although nothing has failed.
 fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
     let rows = summary.rows;
+    if rows.read == 0 && summary.stopped.is_none() {
+        console.note("the input has no rows");
+    }
     if rows.excluded > 0 && rows.excluded == rows.read {
         console.note("the condition of --where was true for no row");
     }
@@ -195,11 +211,14 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
 fn source(args: &BatchArgs) -> Result<Source, CliError> {
     let rows = &args.rows;
     let format = files::input_format(args)?;
-    let columns = ColumnMap { fields: rows.map.clone(), ignore_unknown: rows.ignore_unknown };
-    if format == Format::JsonLines && columns != ColumnMap::default() {
-        return Err(CliError::usage("--map and --ignore-unknown are for columns, and JSON Lines have none"));
+    if format != Format::Csv && (rows.delimiter.is_some() || !rows.null.is_empty()) {
+        return Err(CliError::usage("--delimiter and --null are for CSV files"));
     }
-    Ok(Source { path: args.input.clone(), format, columns })
+    let mut source = Source::new(&args.input, format);
+    source.encoding = rows.encoding;
+    source.delimiter = rows.delimiter.unwrap_or(source.delimiter);
+    source.columns = files::columns(args);
+    Ok(source)
 }
 
 fn condition(text: &str) -> Result<Condition, CliError> {

@@ -79,6 +79,11 @@ fn is_media(class: Class, kind: &DataType) -> bool {
     matches!(class, Class::Text | Class::Binary | Class::Object) && !is_temporal(kind)
 }
 
+/// Whether JSON has the values of a type.
+pub(super) fn is_supported(kind: &DataType) -> bool {
+    class(kind, 0).is_some()
+}
+
 /// Whether all types within another one are supported.
 fn are_supported<'a>(mut kinds: impl Iterator<Item = &'a DataType>, depth: usize) -> bool {
     depth < MAX_DEPTH && kinds.all(|kind| class(kind, depth + 1).is_some())

@@ -85,7 +85,7 @@ fn read_path(
     contract: &Contract,
     columns: ColumnMap,
 ) -> Result<Rows, ReadError> {
-    let source = Source { path, format, columns };
+    let source = Source { columns, ..Source::new(path, format) };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let mut rows = source.open(contract)?;
@@ -200,9 +200,42 @@ fn columns_must_fit_the_input() {
         &batch(vec![("years", number), ("name", text("x")), ("other", text("x"))]),
         Compression::SNAPPY,
     );
-    let map = ColumnMap { fields: vec![("age".to_owned(), "years".to_owned())], ignore_unknown: true };
+    let map = ColumnMap {
+        fields: vec![("age".to_owned(), "years".to_owned())],
+        ignore_unknown: true,
+        ..ColumnMap::default()
+    };
     let rows = read_with(&bytes, Format::Parquet, &contract, map).unwrap();
     assert_eq!(inputs(&rows), [json!({ "age": 1, "name": "x" })]);
+}
+
+#[test]
+fn columns_of_a_table_are_carried() {
+    let urls: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), None]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["one", "two"]));
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![7, 8]));
+    let batch = batch(vec![("url", urls), ("text", texts), ("number", ids)]);
+    let contract = contract(&json!({ "text": { "type": "string" } }), &["text"]);
+    let map = ColumnMap {
+        id: Some("number".to_owned()),
+        keep: vec!["text".to_owned(), "url".to_owned()],
+        ..ColumnMap::default()
+    };
+    for (bytes, format) in
+        [(parquet(&batch, Compression::SNAPPY), Format::Parquet), (arrow_file(&batch), Format::Arrow)]
+    {
+        let rows = read_with(&bytes, format, &contract, map.clone()).unwrap();
+        assert_eq!(inputs(&rows), [json!({ "text": "one" }), json!({ "text": "two" })]);
+        let carried: Vec<_> = rows.iter().filter_map(|row| row.input.carried()).collect();
+        assert_eq!(
+            carried,
+            [r#""id":7,"kept":{"text":"one","url":"x"}"#, r#""id":8,"kept":{"text":"two","url":null}"#]
+        );
+        // A row with another id is another row: its result would have the wrong one.
+        let others =
+            read_with(&bytes, format, &contract, ColumnMap { ignore_unknown: true, ..ColumnMap::default() });
+        assert_ne!(others.unwrap()[0].hash, rows[0].hash);
+    }
 }
 
 #[test]
@@ -256,8 +289,9 @@ fn media_contract() -> Contract {
 fn media(name: &str, column: ArrayRef) -> Vec<Result<serde_json::Value, String>> {
     let rows =
         read(&parquet(&batch(vec![(name, column)]), Compression::SNAPPY), Format::Parquet, &media_contract());
-    let value =
-        |row: Row| row.input.into_result().map(|it| it.to_serde()).map_err(|error| error.kind.to_string());
+    let value = |row: Row| {
+        row.input.into_result().map(|it| it.input.to_serde()).map_err(|error| error.kind.to_string())
+    };
     rows.unwrap().into_iter().map(value).collect()
 }
 
@@ -305,7 +339,7 @@ fn file_of_another_kind_is_refused() {
             assert!(matches!(found, ReadError::NotATable { .. }), "{found}");
         }
     }
-    let source = Source { path: PathBuf::from("-"), format: Format::Parquet, columns: ColumnMap::default() };
+    let source = Source::new("-", Format::Parquet);
     let found = source.open(&any()).unwrap_err().to_string();
     assert_eq!(found, "cannot read stdin as Parquet: its index is at its end, so it must be a file");
 }

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use cog_batch::{Batch, Description, Format, Jobs, JournalPaths, digest_of_files};
+use cog_batch::{Batch, ColumnMap, Compression, Description, Format, Jobs, JournalPaths, digest_of_files};
 use cog_host::settings::Settings;
 use cog_module::{Module, Origin, files};
 use cog_spec::Generation;
@@ -96,13 +96,15 @@ fn directory(path: &Path) -> &Path {
 const TABLES: &[&str] = &["arrow", "arrows", "feather", "ipc", "parquet", "pq"];
 #[cfg(feature = "arrow")]
 const TABLES: &[&str] = &[];
+/// The extensions of spreadsheets, which are not read.
+const SPREADSHEETS: &[&str] = &["ods", "xls", "xlsm", "xlsx"];
 
 /// Returns the format of the input.
 ///
 /// # Errors
 /// It has no name, and the extension of the file is none of a format.
 pub(super) fn input_format(args: &BatchArgs) -> Result<Format, CliError> {
-    named(args.rows.format, &args.input, "--format")
+    named(args.rows.format, Compression::strip(&args.input), "--format")
 }
 
 /// Returns the format of the output.
@@ -111,10 +113,23 @@ pub(super) fn input_format(args: &BatchArgs) -> Result<Format, CliError> {
 /// As [`input_format`]; a table cannot be written to stdout.
 pub(super) fn output_format(args: &BatchArgs) -> Result<Format, CliError> {
     let format = args.results.output_format;
-    if !emit::is_stdout(&args.output) {
-        return named(format, &args.output, "--output-format");
+    if Compression::from_path(&args.output).is_some() {
+        return Err(CliError::Usage {
+            message: format!("{}: results are not compressed", args.output.display()),
+            suggestion: Some(
+                "Name a file such as results.jsonl, and compress it when it is complete.".to_owned(),
+            ),
+        });
+    }
+    let format = match emit::is_stdout(&args.output) {
+        true => format,
+        false => Some(named(format, &args.output, "--output-format")?),
+    };
+    if args.results.escape_formulas && format != Some(Format::Csv) {
+        return Err(CliError::usage("--escape-formulas is for results in CSV"));
     }
     match format {
+        Some(format) if !emit::is_stdout(&args.output) => Ok(format),
         None | Some(Format::JsonLines) => Ok(Format::JsonLines),
         Some(_) => {
             Err(CliError::usage("only JSON Lines can be written to stdout; name a file with --output"))
@@ -129,16 +144,35 @@ fn named(name: Option<Format>, path: &Path, flag: &str) -> Result<Format, CliErr
             true => "the format of stdin is unknown".to_owned(),
             false => format!("the format of {} is unknown", path.display()),
         },
-        suggestion: Some(match is_table(path) {
+        suggestion: Some(match has_extension(path, TABLES) {
             true => "Parquet and Arrow need a program with the feature `arrow`: cargo install cogn --features arrow".to_owned(),
+            false if has_extension(path, SPREADSHEETS) => "Save the spreadsheet as CSV.".to_owned(),
             false => format!("Name it with {flag}: {}.", Format::NAMES.join(", ")),
         }),
     })
 }
 
-fn is_table(path: &Path) -> bool {
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    TABLES.contains(&extension.to_ascii_lowercase().as_str())
+    extensions.contains(&extension.to_ascii_lowercase().as_str())
+}
+
+/// Returns what becomes of the columns of the input.
+pub(super) fn columns(args: &BatchArgs) -> ColumnMap {
+    let rows = &args.rows;
+    let mut keep: Vec<String> = Vec::new();
+    for name in &rows.keep {
+        if !keep.contains(name) {
+            keep.push(name.clone());
+        }
+    }
+    ColumnMap {
+        fields: rows.map.clone(),
+        ignore_unknown: rows.ignore_unknown,
+        id: rows.id.clone(),
+        keep,
+        nulls: rows.null.clone(),
+    }
 }
 
 /// Checks that a row of the module has one call.
@@ -177,6 +211,11 @@ pub(super) fn describe(
         ("max-attempts", check.max_attempts.map(|number| number.to_string())),
         ("where", args.rows.filter.clone()),
         ("map", Some(map(args)).filter(|map| !map.is_empty())),
+        ("id", args.rows.id.clone()),
+        ("keep", Some(args.rows.keep.join(", ")).filter(|names| !names.is_empty())),
+        ("null", Some(args.rows.null.join(", ")).filter(|words| !words.is_empty())),
+        ("delimiter", args.rows.delimiter.map(|byte| char::from(byte).to_string())),
+        ("encoding", args.rows.encoding.map(|encoding| encoding.name().to_owned())),
     ];
     for (name, value) in options {
         if let Some(value) = value {

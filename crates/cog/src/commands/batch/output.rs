@@ -8,8 +8,8 @@ use std::{
 };
 
 use cog_batch::{
-    Batch, Description, Finished, Journal, JournalPaths, LineSink, Output as OutputFile, Progress, Resume,
-    Rows, Stop, Summary, View,
+    Batch, CsvStyle, Description, Finished, Journal, JournalPaths, LineSink, Output as OutputFile, Progress,
+    Resume, Rows, Stop, Summary, View, delimiter_of,
 };
 use cog_host::settings::Settings;
 
@@ -117,10 +117,11 @@ async fn write(journal: Journal, summary: &Summary, batch: &Batch, args: &BatchA
     }
     results.leave_out(&summary.left_out)?;
     let path = &args.output;
+    let columns = files::columns(args);
     let output = OutputFile {
-        format: files::output_format(args)?,
-        order: args.results.order,
-        contract: &batch.module.contract,
+        carried: columns.carried(),
+        csv: CsvStyle { delimiter: delimiter_of(path), escapes_formulas: args.results.escape_formulas },
+        ..OutputFile::new(files::output_format(args)?, args.results.order, &batch.module.contract)
     };
     let has_failures = summary.rows.failed + summary.rows.earlier_failed > 0;
     match args.results.keep_journal || has_failures || summary.is_sample {
@@ -225,7 +226,7 @@ pub(super) fn print_summary(summary: &Summary, console: &Console) {
         (rows.changed, "run again because their row has changed"),
         (rows.excluded, "excluded"),
         (rows.duplicates, "duplicates"),
-        (rows.repeated, "repeated because the provider was overloaded or not reachable"),
+        (rows.repeated, "repeated because the provider was overloaded or did not answer"),
     ] {
         if count > 0 {
             counts.push(format!("{count} {name}"));

@@ -74,7 +74,8 @@ pub(super) fn command(
         }
         JobsCommand::Fetch(args) => {
             let started = started(args)?;
-            super::run(&in_its_directory(args, started)?, Mode::Fetch, environment, console)
+            let started = in_its_directory(args, started)?;
+            super::run(&started, Mode::Fetch, environment, console)
         }
         JobsCommand::Cancel(args) => cancel(args, environment, console),
     }

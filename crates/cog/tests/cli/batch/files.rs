@@ -65,7 +65,7 @@ fn summary_is_not_written_to_stdout() {
 }
 
 #[test]
-fn reader_that_ends_early_is_a_failure() {
+fn reader_that_ends_early_stops_the_batch() {
     let (place, mock) = (place(), model());
     place.write("rows.jsonl", "\"one\"\n".repeat(2_000));
     let mut command = batch(&place, &mock, "rows.jsonl -o - --concurrency 1");
@@ -76,6 +76,6 @@ fn reader_that_ends_early_is_a_failure() {
     drop(reader);
     let output = child.wait_with_output().unwrap();
     assert!(line.contains("\"row\":0"), "{line}");
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
     assert!(stderr(&output).contains("the reader of stdout has ended"), "{}", stderr(&output));
 }

@@ -62,7 +62,7 @@ fn too_many_failures_stop_the_batch() {
     place.write("rows.jsonl", rows(500));
     let args = "rows.jsonl -o - --max-failures 3 --concurrency 1 --max-attempts 1 --summary s.json";
     let output = batch(&place, &mock, args).output().unwrap();
-    assert_eq!((results(&output).len(), output.status.code()), (4, Some(1)));
+    assert_eq!((results(&output).len(), output.status.code()), (4, Some(4)));
     assert!(
         stderr(&output).contains("4 of 4 rows have failed, and --max-failures is 3"),
         "{}",
@@ -82,4 +82,47 @@ fn cost_is_limited() {
             batch(&place, &model(), &format!("rows.jsonl -o - --max-cost {invalid}")).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{invalid}");
     }
+}
+
+#[test]
+fn cut_connections_are_tried_again_like_refused_ones() {
+    let place = place();
+    let cut = || Reply::text(ANSWER).interrupt_after(60);
+    // Each row is cut once, and one of them always.
+    let mock =
+        Mock::start([cut().when("row 3"), cut(), cut(), Reply::text(ANSWER), cut(), Reply::text(ANSWER)]);
+    place.write("rows.jsonl", rows(6));
+    let args = "rows.jsonl -o out.jsonl --concurrency 1 --summary s.json";
+    let mut command = batch(&place, &mock, args);
+    let output = command.env("COG_RETRIES", "0").env("COG_BREAKER_FAILURES", "0").output().unwrap();
+    let lines: Vec<serde_json::Value> =
+        place.read("out.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(codes(&lines), ["ok", "ok", "ok", "E2010", "ok", "ok"], "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(1));
+    let summary: serde_json::Value = serde_json::from_str(&place.read("s.json")).unwrap();
+    assert_eq!(summary["rows"]["unanswered"], 1, "{summary}");
+    assert!(
+        stderr(&output).contains("runs the row again that the provider did not answer"),
+        "{}",
+        stderr(&output)
+    );
+    // Nothing is wrong with the row, so the same command runs it again.
+    let mock = model();
+    let again = batch(&place, &mock, args).output().unwrap();
+    assert_eq!((again.status.code(), mock.requests().len()), (Some(0), 1), "{}", stderr(&again));
+}
+
+#[test]
+fn provider_that_cuts_every_answer_stops_the_batch() {
+    let place = place();
+    let mock = Mock::start([Reply::text(ANSWER).interrupt_after(60)]);
+    place.write("rows.jsonl", rows(500));
+    let mut command = batch(&place, &mock, "rows.jsonl -o out.jsonl --concurrency 64 --summary s.json");
+    let output = command.env("COG_RETRIES", "0").env("COG_BREAKER_FAILURES", "0").output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(place.read("s.json").contains("\"stopped\": \"provider\""), "{}", place.read("s.json"));
+    assert!(mock.requests().len() < 400, "{}", mock.requests().len());
+    let mock = model();
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl").status().unwrap().success());
+    assert_eq!(mock.requests().len(), 500, "no row has a result that was cut");
 }

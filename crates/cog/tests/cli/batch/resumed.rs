@@ -328,3 +328,25 @@ fn columns_under_other_names_are_another_input() {
     assert!(batch(&place, &mock, &format!("{args} --allow-changes")).status().unwrap().success());
     assert_eq!((inputs(&mock).len(), inputs(&mock)[1].contains("blue")), (3, true));
 }
+
+#[test]
+fn id_follows_its_row_and_may_be_added_later() {
+    let (place, mock) = (place(), model());
+    let run = |rows: &str, args: &str| {
+        place.write("rows.csv", format!("key,text\n{rows}"));
+        let args = format!("rows.csv -o out.jsonl --keep-journal --allow-changes {args}");
+        let output = batch(&place, &mock, &args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let ids = self::output(&place).into_iter().map(|result| result["id"].clone());
+        (Vec::from_iter(ids), mock.requests().len())
+    };
+    let null = Value::Null;
+    assert_eq!(run("k1,one\nk2,two\n", "--ignore-unknown"), (vec![null.clone(), null], 2));
+    assert_eq!(run("k1,one\nk2,two\n", "--id key"), (vec!["k1".into(), "k2".into()], 2));
+    let ids = vec!["k0".into(), "k2".into(), "k1".into()];
+    assert_eq!(run("k0,new\nk2,two\nk1,one\n", "--id key"), (ids, 3));
+    let (ids, asked) = run("k0,new\nk2,two\nk1,one\n", "--ignore-unknown");
+    assert_eq!((ids, asked), (vec![Value::Null; 3], 3), "the option was taken away");
+    // Another key makes another row, whose result would have the wrong one.
+    assert_eq!(run("k9,new\nk2,two\nk1,one\n", "--ignore-unknown").1, 4);
+}

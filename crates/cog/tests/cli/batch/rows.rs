@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use cog_testkit::{Mock, Reply};
+use serde_json::Value;
 
 use super::{ANSWER, batch, codes, inputs, model, place, results};
 use crate::{
@@ -20,7 +21,7 @@ fn bad_rows_are_results_and_the_others_run() {
     place.write("rows.jsonl", rows);
     let output = batch(&place, &mock, "rows.jsonl -o -").output().unwrap();
     let results = results(&output);
-    let expected = ["ok", "E1000", "E1001", "E1000", "E1000", "E1001", "E1001", "E1000", "E1000", "ok"];
+    let expected = ["ok", "E1000", "E1000", "E1000", "E1001", "E1001", "E1000", "E1000", "ok"];
     assert_eq!(codes(&results), expected);
     assert_eq!(mock.requests().len(), 2);
     let messages: Vec<_> = results.iter().filter_map(|it| it["error"]["message"].as_str()).collect();
@@ -28,7 +29,6 @@ fn bad_rows_are_results_and_the_others_run() {
         messages,
         [
             "rows.jsonl, line 2: not JSON: column 10: expected a value",
-            "rows.jsonl, line 3: the line is empty",
             "rows.jsonl, line 4: the line contains a NUL byte at column 12",
             "rows.jsonl, line 5: the line is not UTF-8: invalid byte 0xE9 at column 14",
             "rows.jsonl, line 6: a row is a JSON object or a string, not an array",
@@ -78,14 +78,15 @@ fn bad_records_are_results_and_the_others_run() {
     place.write("rows.csv", rows);
     let output = batch(&place, &mock, "rows.csv -o -").output().unwrap();
     let results = results(&output);
-    let expected =
-        ["ok", "E1000", "ok", "E1000", "E1001", "E1001", "E1001", "E1003", "E1000", "ok", "E1000", "ok"];
+    let expected = ["ok", "E1000", "ok", "E1000", "E1001", "E1001", "E1003", "E1000", "ok", "E1000", "ok"];
     assert_eq!(codes(&results), expected);
     let message = |row: usize| results[row]["error"]["message"].as_str().unwrap();
     assert_eq!(message(1), "rows.csv, line 3: a quote is not closed, or text follows a closing quote");
     assert_eq!(message(4), "rows.csv, line 6: the row has 1 fields, and the header has 2");
-    assert_eq!(message(8), "rows.csv, line 10: the line is not UTF-8: invalid byte 0xE9 at column 4");
-    assert!(message(7).contains("input.count"), "{}", message(7));
+    assert_eq!(message(7), "rows.csv, line 10: the line is not UTF-8: invalid byte 0xE9 at column 4");
+    assert!(message(6).starts_with("rows.csv, line 9: input.count"), "{}", message(6));
+    let details = &results[6]["error"]["details"];
+    assert_eq!((&details["line"], &details["column"]), (&9.into(), &"count".into()), "{details}");
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn columns_that_do_not_fit_are_an_error_before_anything_is_sent() {
 #[test]
 fn inputs_that_cannot_be_read_are_errors_before_anything_is_sent() {
     let (place, mock) = (place(), model());
-    place.write("rows.txt", "\"one\"\n").write("utf16.jsonl", b"\xFF\xFE\"\0a\0\"\0").write("empty.csv", "");
+    place.write("rows.txt", "\"one\"\n").write("object.json", "{\"text\": \"one\"}\n");
     snapshot!("missing_input", batch(&place, &mock, "rows.jsonl -o -"));
     snapshot!("directory_as_input", batch(&place, &mock, "m -o - --format jsonl"));
     // The list of formats depends on the features of cog-batch.
@@ -127,9 +128,19 @@ fn inputs_that_cannot_be_read_are_errors_before_anything_is_sent() {
         assert!(message.contains(&format!("Name it with {flag}: jsonl, csv")), "{message}");
     }
     snapshot!("table_on_stdout", batch(&place, &mock, "rows.jsonl -o - --output-format csv"));
-    snapshot!("utf16_input", batch(&place, &mock, "utf16.jsonl -o -"));
-    snapshot!("empty_table", batch(&place, &mock, "empty.csv -o -"));
-    snapshot!("columns_of_lines", batch(&place, &mock, "rows.txt -o - --format jsonl --ignore-unknown"));
+    snapshot!("no_array", batch(&place, &mock, "object.json -o -"));
+    snapshot!("delimiter_of_lines", batch(&place, &mock, "rows.txt -o - --format jsonl --delimiter ;"));
+    for (arguments, message) in [
+        ("rows.xlsx -o -", "Save the spreadsheet as CSV."),
+        ("rows.jsonl -o out.jsonl.gz", "results are not compressed"),
+        ("rows.jsonl -o out.jsonl --escape-formulas", "--escape-formulas is for results in CSV"),
+        ("rows.csv -o - --encoding latin-99", "not the name of an encoding"),
+        ("rows.csv -o - --delimiter ;;", "not one ASCII character"),
+    ] {
+        let refused = batch(&place, &mock, arguments).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{arguments}");
+        assert!(stderr(&refused).contains(message), "{arguments}: {}", stderr(&refused));
+    }
     assert_eq!(mock.requests().len(), 0);
 }
 
@@ -140,8 +151,11 @@ fn rows_come_from_stdin() {
     assert_eq!(codes(&results(&output)), ["ok", "ok"], "{}", stderr(&output));
     let output = with_stdin(batch(&place, &mock, "- -o - --format csv"), "text\none\n");
     assert_eq!(codes(&results(&output)), ["ok"]);
-    let output = with_stdin(batch(&place, &mock, "- -o - --format jsonl"), "");
-    assert_eq!((codes(&results(&output)).len(), output.status.code()), (0, Some(0)));
+    for format in ["jsonl", "csv"] {
+        let output = with_stdin(batch(&place, &mock, &format!("- -o - --format {format}")), "");
+        assert_eq!((codes(&results(&output)).len(), output.status.code()), (0, Some(0)), "{format}");
+        assert!(stderr(&output).contains("the input has no rows"), "{}", stderr(&output));
+    }
 }
 
 #[test]
@@ -272,4 +286,132 @@ fn offline_batch_needs_no_key() {
     place.write("rows.jsonl", "\"one\"\n");
     let output = place.cog(["batch", "./m", "rows.jsonl", "-o", "-"]).output().unwrap();
     assert_eq!(json(&output)["ok"], true, "{}", stderr(&output));
+}
+
+#[test]
+fn blank_lines_are_no_rows_and_do_not_move_the_others() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", "\n{\"text\": \"one\"}\n\n  \n{\"texts\": 1}\n\n");
+    // A value of a single column is only empty in quotes.
+    place.write("rows.csv", "\r\n\r\ntext\r\none\r\n\r\n\"\"\r\n\r\n");
+    let jsonl = results(&batch(&place, &mock, "rows.jsonl -o -").output().unwrap());
+    assert_eq!(codes(&jsonl), ["ok", "E1001"]);
+    assert_eq!((&jsonl[1]["row"], &jsonl[1]["error"]["details"]["line"]), (&1.into(), &5.into()));
+    let output = batch(&place, &mock, "rows.csv -o -").output().unwrap();
+    assert_eq!(codes(&results(&output)), ["ok", "ok"], "{}", stderr(&output));
+}
+
+#[test]
+fn text_files_have_other_delimiters_encodings_and_words() {
+    let (place, mock) = (place(), model());
+    place.write("semicolon.csv", b"text;count;weight;is_new\ncaf\xE9;3;NA;no\n\"a;b\";;-;Yes\n".as_slice());
+    place.write("tabs.tsv", "text\tcount\tis_new\n\"a\tb\"\t1\t1\nNULL\t2\toff\n");
+    let utf16: Vec<u8> = "text,count\nété,7\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    place.write("utf16.csv", [vec![0xFF, 0xFE], utf16].concat());
+    place.write("rows.json", "[{\"text\": \"in an\\narray\"},\n \"two\"]\n");
+    for (args, expected) in [
+        (
+            "semicolon.csv --delimiter ; --encoding latin1 --null NA --null -",
+            vec![
+                r#"{\"text\":\"café\",\"count\":3,\"is_new\":false}"#,
+                r#"{\"text\":\"a;b\",\"is_new\":true}"#,
+            ],
+        ),
+        (
+            "tabs.tsv",
+            vec![
+                r#"{\"text\":\"a\\tb\",\"count\":1,\"is_new\":true}"#,
+                r#"{\"text\":\"NULL\",\"count\":2,\"is_new\":false}"#,
+            ],
+        ),
+        ("utf16.csv", vec![r#"{\"text\":\"été\",\"count\":7}"#]),
+        ("rows.json", vec![r#"{\"text\":\"in an\\narray\"}"#, "two"]),
+    ] {
+        let before = mock.requests().len();
+        let output = batch(&place, &mock, &format!("{args} -o - --concurrency 1")).output().unwrap();
+        let found = inputs(&mock).split_off(before);
+        assert_eq!(codes(&results(&output)), vec!["ok"; expected.len()], "{args}: {}", stderr(&output));
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.contains(expected), "{args}: {expected} in {found}");
+        }
+    }
+    let output = batch(&place, &mock, "tabs.tsv -o - --null NULL").output().unwrap();
+    assert_eq!(codes(&results(&output)), ["ok", "E1002"], "{}", stderr(&output));
+}
+
+#[test]
+fn result_has_the_id_and_the_columns_of_its_row() {
+    let place = place();
+    let mock = Mock::start([Reply::text("no JSON").when("bad"), Reply::text(ANSWER)]);
+    place.write("rows.csv", "id,url,text\n007,https://a/1,good\n,x,bad\ntorn\n008,\"a,b\",good\n");
+    place.write(
+        "rows.jsonl",
+        "{\"id\": 7, \"url\": [1], \"text\": \"good\"}\n{\"url\": \"x\", \"text\": \"bad\"}\nno JSON\n{\"id\": \"008\", \"text\": \"good\", \"more\": 1}\n",
+    );
+    let args = "--id id --keep url --ignore-unknown --max-attempts 1 --dedupe";
+    for (file, first) in
+        [("rows.csv", serde_json::json!(["007", "https://a/1"])), ("rows.jsonl", serde_json::json!([7, [1]]))]
+    {
+        let output = batch(&place, &mock, &format!("{file} -o - {args}")).output().unwrap();
+        let found = results(&output);
+        assert_eq!(codes(&found), ["ok", "E1000", if file == "rows.csv" { "E1001" } else { "E1000" }, "ok"]);
+        assert_eq!(serde_json::json!([found[0]["id"], found[0]["kept"]["url"]]), first, "{file}");
+        assert_eq!(
+            serde_json::json!([found[1]["id"], found[1]["kept"]["url"]]),
+            serde_json::json!([null, "x"])
+        );
+        assert_eq!(found[2]["id"], Value::Null, "{file}: a row that cannot be read");
+        assert_eq!((&found[3]["id"], &found[3]["duplicate_of"]), (&"008".into(), &0.into()), "{file}");
+        let keys = |result: &Value| result.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert!(found.iter().all(|result| keys(result).len() == keys(&found[0]).len()), "{file}");
+    }
+    assert!(inputs(&mock).iter().all(|input| !input.contains("https://a/1")), "{:?}", inputs(&mock));
+    let output = batch(&place, &mock, &format!("rows.csv -o out.csv {args}")).output().unwrap();
+    let text = place.read("out.csv");
+    assert!(text.starts_with("row,id,url,label,rationale,ok,"), "{text}{}", stderr(&output));
+    assert!(text.lines().nth(4).unwrap().starts_with("3,008,\"a,b\",a,"), "{text}");
+    let missing = batch(&place, &mock, "rows.csv -o - --id number --ignore-unknown").output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("there is no column `number`"), "{}", stderr(&missing));
+}
+
+#[test]
+fn members_of_lines_are_mapped_and_ignored_as_columns_are() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", "{\"question\": \"why\", \"other\": {\"a\": 1}}\n");
+    let output =
+        batch(&place, &mock, "rows.jsonl -o - --map text=question --ignore-unknown").output().unwrap();
+    assert_eq!(codes(&results(&output)), ["ok"], "{}", stderr(&output));
+    assert!(inputs(&mock)[0].contains(r#"{\"text\":\"why\"}"#), "{:?}", inputs(&mock));
+    let unknown = batch(&place, &mock, "rows.jsonl -o - --map txt=question").output().unwrap();
+    assert!(stderr(&unknown).contains("the module has no input field `txt`"), "{}", stderr(&unknown));
+}
+
+#[test]
+fn cells_that_a_spreadsheet_would_execute_are_escaped_on_request() {
+    let place = place();
+    let answer = ANSWER
+        .replace("\"a\"", "\"=cmd|' /C calc'!A0\"")
+        .replace("\"rationale\"", "\"rationale\": \"-1\", \"@sum\"");
+    let mock = Mock::start([Reply::text(answer)]);
+    place.write("rows.csv", "text\none\n");
+    for (args, label, column) in
+        [("", ",=cmd|' /C calc'!A0,", ",@sum,"), ("--escape-formulas", ",'=cmd|' /C calc'!A0,", ",'@sum,")]
+    {
+        let output = batch(&place, &mock, &format!("rows.csv -o out.csv --force {args}")).output().unwrap();
+        let text = place.read("out.csv");
+        assert!(text.contains(label) && text.contains(column), "{text}{}", stderr(&output));
+        assert!(text.contains(",0.9,"), "numbers stay: {text}");
+    }
+}
+
+#[test]
+fn table_without_a_required_column_is_refused_before_anything_is_sent() {
+    let (place, mock) = (place(), model());
+    place.write("rows.csv", "count\n1\n").write("case.csv", " Text\none\n");
+    let refused = batch(&place, &mock, "rows.csv -o -").output().unwrap();
+    assert!(stderr(&refused).contains("there is no column for `text`"), "{}", stderr(&refused));
+    let similar = batch(&place, &mock, "case.csv -o -").output().unwrap();
+    assert!(stderr(&similar).contains("--map 'text= Text'"), "{}", stderr(&similar));
+    assert!(mock.requests().is_empty());
 }

@@ -1,0 +1,287 @@
+//! A JSON array: each element is the input of a row, read one at a time.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+
+use super::RowReader;
+use crate::{
+    Row, RowErrorKind, RowInput, RowLocation, RowParser,
+    row::{MAX_LINE, RowHasher},
+};
+
+/// The bytes that are read at once.
+const BUFFER: usize = 128 << 10;
+/// The bytes of a byte order mark.
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+/// The rows that are passed on at once.
+const GROUP: usize = 64;
+
+/// Reads a JSON array. Only the ends of its elements are looked for here: the parser of rows says what is wrong with one.
+pub(super) struct JsonArray<R> {
+    input: BufReader<R>,
+    /// The line of the next byte, from 1.
+    line: u64,
+    row: u64,
+    parser: Arc<RowParser>,
+    is_ended: bool,
+}
+
+/// An element, as far as it was read.
+struct Element {
+    /// The line on which it begins.
+    line: u64,
+    text: Vec<u8>,
+    hasher: RowHasher,
+    length: usize,
+    state: Scan,
+}
+
+/// Where in an element the reader is.
+#[derive(Default)]
+struct Scan {
+    /// The objects and arrays that are open.
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+}
+
+/// How an element ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With a comma.
+    Comma,
+    /// With the array.
+    Array,
+}
+
+impl<R: Read> JsonArray<R> {
+    /// Opens an input that begins with `[`. None if it begins with something else.
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub(super) fn open(input: R, parser: Arc<RowParser>) -> io::Result<Option<Self>> {
+        let input = BufReader::with_capacity(BUFFER, input);
+        let mut array = Self { input, line: 1, row: 0, parser, is_ended: false };
+        let first = array.skip(|byte| byte.is_ascii_whitespace() || BOM.contains(&byte))?;
+        if first != Some(b'[') {
+            return Ok(None);
+        }
+        array.input.consume(1);
+        Ok(Some(array))
+    }
+
+    fn skip_space(&mut self) -> io::Result<Option<u8>> {
+        self.skip(|byte| byte.is_ascii_whitespace())
+    }
+
+    /// Skips bytes, and returns the next one without taking it; none at the end.
+    fn skip(&mut self, is_skipped: fn(u8) -> bool) -> io::Result<Option<u8>> {
+        loop {
+            let bytes = self.input.fill_buf()?;
+            let count = bytes.iter().take_while(|byte| is_skipped(**byte)).count();
+            let next = bytes.get(count).copied();
+            let is_end = bytes.is_empty();
+            self.line += lines_in(bytes.get(..count).unwrap_or_default());
+            self.input.consume(count);
+            if next.is_some() || is_end {
+                return Ok(next);
+            }
+        }
+    }
+
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        if self.is_ended {
+            return Ok(None);
+        }
+        // The end of an empty array, or of one whose last element has a comma.
+        if self.skip_space()? == Some(b']') {
+            self.input.consume(1);
+            return self.end().map(|()| None);
+        }
+        let mut element = Element::new(self.line);
+        let end = self.read(&mut element)?;
+        let number = self.row;
+        self.row += 1;
+        let row = element.into_row(number, &self.parser);
+        if end == End::Array {
+            self.end()?;
+        }
+        Ok(Some(row))
+    }
+
+    /// Reads an element, and what ends it.
+    fn read(&mut self, element: &mut Element) -> io::Result<End> {
+        loop {
+            let bytes = self.input.fill_buf()?;
+            if bytes.is_empty() {
+                return Err(damaged("the array is not closed"));
+            }
+            let ended = element.state.end(bytes);
+            let part = bytes.get(..ended.unwrap_or(bytes.len())).unwrap_or_default();
+            let end = ended.and_then(|at| bytes.get(at)).copied();
+            element.add(part);
+            self.line += lines_in(part);
+            let read = part.len() + usize::from(end.is_some());
+            self.input.consume(read);
+            match end {
+                None => {}
+                Some(b',') => return Ok(End::Comma),
+                Some(_) => return Ok(End::Array),
+            }
+        }
+    }
+
+    /// Ends the rows. Nothing may follow the array: it would be a part of the input that no row has.
+    fn end(&mut self) -> io::Result<()> {
+        self.is_ended = true;
+        match self.skip_space()? {
+            None => Ok(()),
+            Some(_) => Err(damaged(&format!("line {}: something follows the end of the array", self.line))),
+        }
+    }
+}
+
+impl Scan {
+    /// Returns the position of the byte that ends the element: a comma or a bracket outside strings, objects and arrays.
+    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        bytes.iter().position(|byte| self.ends_at(*byte))
+    }
+
+    fn ends_at(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.in_string => self.is_escaped = true,
+            b'"' => self.in_string = !self.in_string,
+            _ if self.in_string => {}
+            b'{' | b'[' => self.depth += 1,
+            b',' | b']' if self.depth == 0 => return true,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        false
+    }
+}
+
+impl Element {
+    fn new(line: u64) -> Self {
+        Self { line, text: Vec::new(), hasher: RowHasher::new(), length: 0, state: Scan::default() }
+    }
+
+    /// Adds a part. Of an element that is too long, only the hash is kept.
+    fn add(&mut self, part: &[u8]) {
+        self.length += part.len();
+        self.hasher.add(part);
+        if self.length <= MAX_LINE {
+            self.text.extend_from_slice(part);
+        } else {
+            self.text = Vec::new();
+        }
+    }
+
+    fn into_row(self, number: u64, parser: &Arc<RowParser>) -> Row {
+        let text = match self.length > MAX_LINE {
+            true => Err(RowErrorKind::TooLarge),
+            false => Ok(Bytes::from(self.text)),
+        };
+        let input = RowInput::new(RowLocation::Line(self.line), text, Arc::clone(parser));
+        Row { number, hash: self.hasher.finish(), input }
+    }
+}
+
+impl<R: Read + Send> RowReader for JsonArray<R> {
+    fn read(&mut self, rows: &mut Vec<Row>) -> io::Result<bool> {
+        for _ in 0..GROUP {
+            let Some(row) = self.next()? else { return Ok(false) };
+            rows.push(row);
+            // The next element may still have to arrive.
+            if self.input.buffer().is_empty() {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn buffered(&self) -> usize {
+        self.input.buffer().len()
+    }
+}
+
+fn lines_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+fn damaged(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::members::parser;
+
+    /// Gives one byte at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.len().min(1);
+            self.0.read(&mut buffer[..count])
+        }
+    }
+
+    /// Returns the inputs of an array with their lines, or the error that ends it.
+    fn read(text: &str) -> Result<Vec<String>, String> {
+        let collect = |reader: &mut dyn RowReader| {
+            let mut rows = Vec::new();
+            while reader.read(&mut rows).map_err(|error| error.to_string())? {}
+            let show = |row: Row| match row.input.get() {
+                Ok(input) => input.to_string(),
+                Err(error) => error.to_string(),
+            };
+            Ok(rows.into_iter().map(show).collect::<Vec<_>>())
+        };
+        let opened = JsonArray::open(Slow(text.as_bytes()), parser(None)).unwrap();
+        let slow = collect(&mut opened.ok_or("no array")?);
+        let fast = collect(&mut JsonArray::open(text.as_bytes(), parser(None)).unwrap().unwrap());
+        assert_eq!(slow, fast, "{text}");
+        fast
+    }
+
+    #[test]
+    fn elements_are_rows() {
+        let text = "\u{feff} [ {\"a\": \"],{\\\"\"},\n\n\"two\" , {\"b\": [1, {\"c\": 2}]}]\n";
+        assert_eq!(read(text).unwrap(), [r#"{"a":"],{\""}"#, "\"two\"", r#"{"b":[1,{"c":2}]}"#]);
+        assert_eq!(read("[]").unwrap().len(), 0);
+        assert_eq!(read("[\"a\",\n]").unwrap(), ["\"a\""]);
+    }
+
+    #[test]
+    fn element_that_is_wrong_is_a_row_with_its_line() {
+        let found = read("[{\"a\": 1},\n  7, {\"b\" 2},\n,\"x\"]").unwrap();
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert_eq!((found[0].as_str(), found[4].as_str()), ("{\"a\":1}", "\"x\""));
+        assert!(
+            found[1].starts_with("line 2: a row is a JSON object or a string, not a number"),
+            "{found:?}"
+        );
+        assert!(found[2].starts_with("line 2: not JSON: "), "{found:?}");
+        assert!(found[3].starts_with("line 3: "), "{found:?}");
+    }
+
+    #[test]
+    fn array_that_is_cut_or_followed_by_something_ends_the_batch() {
+        for (text, reason) in [
+            ("[{\"a\": 1}", "the array is not closed"),
+            ("[\"a\", \"b", "the array is not closed"),
+            ("[\"a\"]\n{\"b\": 1}", "line 2: something follows the end of the array"),
+            ("{\"a\": 1}", "no array"),
+            ("", "no array"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), reason, "{text}");
+        }
+    }
+}
