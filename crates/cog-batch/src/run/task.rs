@@ -163,14 +163,16 @@ impl Failure {
         let wait = wait.map(Duration::from_millis);
         let is_limited = error.code == Code::RateLimited.into();
         let is_unavailable = error.code == Code::ProviderUnavailable.into();
-        let is_cut = error.code == Code::StreamInterrupted.into() || error.code == Code::Timeout.into();
+        let cuts = [Code::StreamInterrupted, Code::StreamTimeout, Code::Timeout];
+        let is_cut = cuts.iter().any(|code| error.code == (*code).into());
         match error.recoverable {
             Some(true) if is_limited && reason != Some("quota") => Self::Overloaded(wait),
             Some(true) if is_unavailable && (wait.is_some() || reason == Some("unavailable")) => {
                 Self::Overloaded(wait)
             }
-            Some(true) if is_cut => Self::Cut,
             _ if is_limited || is_unavailable => Self::Provider,
+            // Whether a timeout is the provider's or the row's is not known before it is tried again.
+            Some(true) | None if is_cut => Self::Cut,
             _ => Self::Row,
         }
     }

@@ -334,8 +334,8 @@ impl RetryReason {
     /// Returns what the provider has against the request, if it did not answer it.
     fn of(envelope: &Envelope) -> Option<Self> {
         let error = envelope.error()?;
-        let is_cut = [Code::StreamInterrupted.into(), Code::Timeout.into()].contains(&error.code);
-        if is_cut && error.recoverable == Some(true) {
+        let cuts = [Code::StreamInterrupted, Code::StreamTimeout, Code::Timeout];
+        if cuts.iter().any(|code| error.code == (*code).into()) && error.recoverable != Some(false) {
             return Some(Self::Cut);
         }
         if ![Code::ProviderUnavailable.into(), Code::RateLimited.into()].contains(&error.code) {
