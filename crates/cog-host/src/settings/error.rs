@@ -90,6 +90,9 @@ impl SettingsError {
             }
             Self::UnknownProvider { .. } => "`cog doctor --all` lists the providers.".to_owned(),
             Self::Unreadable { .. } => "Replace it with a readable text file, or remove it.".to_owned(),
+            Self::Syntax { message, .. } if message.starts_with("unknown key") => {
+                "Correct the key, or remove it. The keys of a provider are in a table of its own, such as `[providers.openai]`.".to_owned()
+            }
             Self::Syntax { .. } => "Settings files are TOML, such as `timeout = \"30s\"`.".to_owned(),
             Self::Server { .. } => "`cog serve --help` shows the format of each setting.".to_owned(),
             Self::Reader => READER_HINT.to_owned(),

@@ -84,7 +84,8 @@ pub(crate) fn trust(args: &TrustArgs, environment: Environment, console: &Consol
     let path = args.path.as_deref().unwrap_or(Path::new("."));
     if args.remove {
         if store.remove(path).map_err(|error| failed(&error))? {
-            console.note(&format!("{} is no longer trusted", path.display()));
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            console.note(&format!("modules in {} may no longer call tools", path.display()));
             return Ok(Exit::Ok);
         }
         return Err(CliError::Usage {

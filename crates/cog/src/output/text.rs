@@ -30,9 +30,10 @@ fn printable_char(c: char) -> char {
     }
 }
 
-/// Replaces the control characters except line breaks.
+/// Replaces the control characters except line breaks, and indents further lines: no text from elsewhere then looks like a
+/// message of its own.
 pub(super) fn printable_lines(text: &str) -> String {
-    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n    ")
 }
 
 /// Truncates text to some columns, with a final `…`.
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn replaces_escape_sequences() {
         assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
-        assert_eq!(printable_lines("a\u{1b}[8mb\nc"), "a\u{fffd}[8mb\nc");
+        assert_eq!(printable_lines("a\u{1b}[8mb\nc"), "a\u{fffd}[8mb\n    c");
         assert_eq!(wrap("a\u{2028}b\u{2029}c", 20), ["a b c"]);
         assert_eq!(for_terminal("a\u{2028}b"), "a\u{fffd}b");
         assert_eq!(for_terminal("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
