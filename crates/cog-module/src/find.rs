@@ -251,8 +251,19 @@ impl Finder {
                 is_file: directory.is_file(),
                 leads_up: matches!(error, FindError::Outside { .. }),
             }),
+            Err(FindError::NotFound { name, nearest: None, looked_in }) => {
+                let nearest = self.nearest_directory(name_or_path);
+                Err(FindError::NotFound { name, nearest, looked_in })
+            }
             found => found,
         }
+    }
+
+    /// Returns the most similar name of a module that is a subdirectory.
+    fn nearest_directory(&self, name: &str) -> Option<String> {
+        let mut modules = files::directory_names(&self.working_directory);
+        modules.retain(|module| has_manifest(&self.working_directory.join(module)));
+        nearest(name, modules.iter().map(String::as_str)).map(str::to_owned)
     }
 
     /// Finds a module by name only, for callers other than the operator.

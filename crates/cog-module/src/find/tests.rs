@@ -96,7 +96,10 @@ fn unknown_name_is_not_found() {
 
 #[test]
 fn suggests_the_nearest_name() {
-    let (_root, finder) = setup();
+    let (root, finder) = setup();
+    put(&root.path().join("triage"));
+    assert_eq!(finder.find("traige").unwrap_err().suggestion(), "Did you mean `triage`?");
+    assert_eq!(finder.find_name("traige").unwrap_err().suggestion(), "Run `cog list` to see all modules.");
     assert_eq!(finder.find("sortre").unwrap_err().suggestion(), "Did you mean `sorter`?");
     assert_eq!(finder.find("code-reviwer").unwrap_err().suggestion(), "Did you mean `code-reviewer`?");
 }

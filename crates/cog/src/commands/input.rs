@@ -201,6 +201,7 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
         FileError::Nul { .. } | FileError::NotUtf8 { .. } if is_media_name(file) => {
             "INPUT is a JSON file; pass media with --image, --audio, --video, --pdf or --file FIELD=FILE."
         }
+        FileError::Nul { .. } | FileError::NotUtf8 { .. } if is_name_of_rows(file) => FOR_ROWS,
         FileError::NotAFile => "Use a regular file, or stdin: `… | cog run MODULE -`.",
         _ => error.suggestion(),
     };
@@ -214,6 +215,7 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
         let at = error.position(text);
         let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
         let suggestion = match error.kind() {
+            _ if is_name_of_rows(Path::new(name)) => FOR_ROWS,
             SyntaxErrorKind::TooDeep | SyntaxErrorKind::TooMany => "Reduce the nesting, or split the input.",
             _ if looks_like_json(text) => "Fix the JSON at this position.",
             _ => "Pass plain text with --args.",
@@ -222,14 +224,26 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
     })
 }
 
+const FOR_ROWS: &str =
+    "INPUT is one JSON value; `cog batch MODULE FILE -o OUT` runs the module for each row of a file.";
+
 /// Returns whether a file has the name of a media file.
 fn is_media_name(file: &Path) -> bool {
     const EXTENSIONS: [&str; 16] = [
         "png", "jpg", "jpeg", "gif", "webp", "heic", "avif", "mp3", "wav", "ogg", "m4a", "flac", "mp4",
         "mov", "webm", "pdf",
     ];
+    has_extension(file, &EXTENSIONS)
+}
+
+/// Returns whether a file has the name of a file with rows for `cog batch`.
+fn is_name_of_rows(file: &Path) -> bool {
+    has_extension(file, &["jsonl", "ndjson", "csv", "arrow", "parquet"])
+}
+
+fn has_extension(file: &Path, extensions: &[&str]) -> bool {
     let extension = file.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(extension)))
+    extension.is_some_and(|extension| extensions.iter().any(|known| known.eq_ignore_ascii_case(extension)))
 }
 
 fn looks_like_json(text: &str) -> bool {

@@ -484,6 +484,20 @@ fn run_under_nohup_outlives_its_terminal() {
 }
 
 #[test]
+fn file_with_rows_is_for_a_batch() {
+    let place = Place::new();
+    for (file, text) in [
+        ("in.jsonl", "{\"code\": \"a\"}\n{\"code\": \"b\"}\n"),
+        ("in.csv", "code\na\n"),
+        ("in.parquet", "PAR1\0"),
+    ] {
+        place.write(file, text);
+        let output = place.cog(["run", "code-reviewer", file]).output().unwrap();
+        assert!(stderr(&output).contains("`cog batch MODULE FILE -o OUT`"), "{file}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn text_comes_from_stdin_or_a_file() {
     let place = Place::new();
     place.write("code.py", "eval(input())");
