@@ -29,7 +29,7 @@ pub(crate) struct ModelArgs {
     /// Model of the first provider [default: LLM_MODEL, or the provider's default]
     #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
-    /// Maximum run time, such as 30s or 2m
+    /// Maximum run time, such as 30s or 2m [default: COG_TIMEOUT, or 5m]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
     /// Give tools to modules of directories that are not trusted, for this command [default: COG_TRUST]
