@@ -174,6 +174,7 @@ fn update_skips_expected_files_with_rules() {
     let output = asking(&place, &mock, &["--provider", "openai", "--update"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     assert_eq!(place.read("m/tests/case1.expected.json"), expected);
+    assert!(stdout(&output).contains("--update: the expected file contains rules, so it is not replaced"));
 }
 
 #[test]

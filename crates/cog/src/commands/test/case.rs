@@ -96,7 +96,14 @@ impl Bench<'_> {
         if self.args.update && envelope.is_ok() {
             return match answer::write(module, case, json) {
                 Ok(true) => Verdict::Updated,
-                Ok(false) => Verdict::Failed(mismatches),
+                Ok(false) => {
+                    mismatches.push(Mismatch {
+                        path: "--update".to_owned(),
+                        rule: "rules".to_owned(),
+                        message: "the expected file contains rules, so it is not replaced".to_owned(),
+                    });
+                    Verdict::Failed(mismatches)
+                }
                 Err(error) => Verdict::failed("", error.code.as_str(), &error.message),
             };
         }
