@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::record::Pace;
 pub(crate) use self::record::Replayer;
+pub use self::record::{Pace, RecordingFault};
 use cog_json::{Node, ToJson, Value, Writer};
 use cog_spec::Secret;
 pub(crate) use record::Recorder;

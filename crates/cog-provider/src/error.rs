@@ -524,7 +524,7 @@ impl ProviderError {
                 "Allow more time with COG_IDLE_TIMEOUT, or try again.".to_owned()
             }
             Self::Cassette { .. } => {
-                "Use a directory that --record wrote, or record into a new directory.".to_owned()
+                "Use a directory that --record wrote, or record into a new one, on a disk with space.".to_owned()
             }
             Self::NoRecording { .. } => {
                 "The request has changed since it was recorded; record it again with --record.".to_owned()

@@ -23,7 +23,7 @@ use self::{call::Call, client::Client};
 use crate::{
     ListedModel, ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError,
     WireRequest,
-    cassette::{Recorder, Recording, Replayer},
+    cassette::{Recorder, Recording, RecordingFault, Replayer},
     protocol::{ProtocolKind, RequestContext},
     transport::Transport,
     vendors::{AuthRequirement, ProviderSettings, Vendor, is_own, normalize_base_url, protocol_at},
@@ -50,6 +50,7 @@ pub struct HttpProvider {
     info: ProviderInfo,
     settings: ProviderSettings,
     transport: Arc<dyn Transport>,
+    recording: RecordingFault,
     replays: bool,
     /// Whether requests have marks for the cache. A gateway may reject them, and a recording is independent of them.
     marks_cache: bool,
@@ -71,7 +72,8 @@ impl HttpProvider {
         Ok(Self::over(vendor, settings, base_url, transport))
     }
 
-    /// Records every request and reply in a cassette (docs/spec/golden-tests.md). Keys in them are masked.
+    /// Records every request and reply in a cassette (docs/spec/golden-tests.md). Keys in them are masked. A reply that cannot
+    /// be stored is passed on; [`HttpProvider::recording_fault`] tells it.
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
@@ -80,8 +82,14 @@ impl HttpProvider {
         let recording =
             Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
         let keys = self.info.key.iter().chain(&self.settings.secrets).cloned().collect();
-        self.transport = Arc::new(Recorder::new(directory.into(), recording, keys, self.transport)?);
+        let fault = self.recording.clone();
+        self.transport = Arc::new(Recorder::new(directory.into(), recording, keys, fault, self.transport)?);
         Ok(self)
+    }
+
+    /// Returns what tells whether a recording lacks a reply.
+    pub fn recording_fault(&self) -> RecordingFault {
+        self.recording.clone()
     }
 
     /// Creates a provider that replies from a cassette. It needs no key and no base URL.
@@ -129,7 +137,8 @@ impl HttpProvider {
         }
         info.own_prices.clone_from(&settings.prices);
         info.key.clone_from(&settings.key);
-        Self { vendor, base_url, protocol, info, settings, transport, replays: false, marks_cache }
+        let recording = RecordingFault::default();
+        Self { vendor, base_url, protocol, info, settings, transport, recording, replays: false, marks_cache }
     }
 
     /// Returns the vendor's row.

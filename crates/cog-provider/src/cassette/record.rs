@@ -1,10 +1,10 @@
 use std::{
     collections::HashMap,
-    fs::File,
-    io::Write,
+    fs::{self, File},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -24,12 +24,29 @@ use crate::{
     transport::{BodyStream, SendFuture, Transport, TransportError, WireReply},
 };
 
+/// The reason that a cassette lacks a reply, if it does: the disk may be full. The reply is passed on nevertheless, because it is
+/// paid for, so whoever records asks at the end. Clones share the reason.
+#[derive(Debug, Clone, Default)]
+pub struct RecordingFault(Arc<OnceLock<ProviderError>>);
+
+impl RecordingFault {
+    /// Returns the first reason.
+    pub fn error(&self) -> Option<&ProviderError> {
+        self.0.get()
+    }
+
+    fn set(&self, file: &Path, error: &io::Error) {
+        let _ = self.0.set(cassette_error(file, error));
+    }
+}
+
 /// A transport that records all traffic of another transport, except the operator's keys.
 pub(crate) struct Recorder {
     directory: PathBuf,
     recording: Recording,
     keys: Vec<Secret>,
     next: AtomicU32,
+    fault: RecordingFault,
     inner: Arc<dyn Transport>,
 }
 
@@ -39,15 +56,17 @@ impl Recorder {
         directory: PathBuf,
         recording: Recording,
         keys: Vec<Secret>,
+        fault: RecordingFault,
         inner: Arc<dyn Transport>,
     ) -> Result<Self, ProviderError> {
         cassette::create_directory(&directory).map_err(|error| cassette_error(&directory, error))?;
         let numbers = cassette::numbers(&directory).map_err(|error| cassette_error(&directory, error))?;
         let next = AtomicU32::new(numbers.last().map_or(1, |last| last + 1));
-        Ok(Self { directory, recording, keys, next, inner })
+        Ok(Self { directory, recording, keys, next, fault, inner })
     }
 
-    fn write_exchange(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
+    /// Writes a request and the head of its reply, and returns the file for the body.
+    fn write_exchange(&self, number: u32, request: &WireRequest, reply: &WireReply) -> io::Result<File> {
         let headers = reply.headers.iter().map(|(name, value)| (*name, self.mask().text(value)));
         let headers: Vec<_> = headers.collect();
         let exchange = Exchange {
@@ -59,8 +78,15 @@ impl Recorder {
         };
         let mut text = exchange.to_json_pretty();
         text.push('\n');
-        cassette::create(&cassette::exchange(&self.directory, number))?.write_all(text.as_bytes())?;
-        cassette::create(&cassette::chunks(&self.directory, number))
+        let path = cassette::exchange(&self.directory, number);
+        let mut file = cassette::create(&path)?;
+        let written = file.write_all(text.as_bytes());
+        let body = written.and_then(|()| cassette::create(&cassette::chunks(&self.directory, number)));
+        if body.is_err() {
+            // A part of it would make the cassette unusable.
+            let _ = fs::remove_file(path);
+        }
+        body
     }
 }
 
@@ -71,8 +97,16 @@ impl Transport for Recorder {
             let reply = self.inner.send(request).await?;
             // Numbered once there is a reply: a request without one would have no file with chunks.
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let file = self.write_exchange(number, request, &reply).map_err(|error| self.failed(error))?;
-            let writer = ChunkWriter { file, directory: self.directory.clone(), mask: self.mask(), started };
+            let exchange = cassette::exchange(&self.directory, number);
+            let file = match self.write_exchange(number, request, &reply) {
+                Ok(file) => Some(file),
+                Err(error) => {
+                    self.fault.set(&exchange, &error);
+                    None
+                }
+            };
+            let fault = self.fault.clone();
+            let writer = ChunkWriter { file, exchange, fault, mask: self.mask(), started };
             Ok(WireReply { body: writer.copy(reply.body), ..reply })
         })
     }
@@ -82,16 +116,15 @@ impl Recorder {
     fn mask(&self) -> Masks {
         Masks::new(&self.keys)
     }
-
-    fn failed(&self, error: std::io::Error) -> TransportError {
-        TransportError::Recording(Box::new(cassette_error(&self.directory, error)))
-    }
 }
 
 /// Stores the chunks of one reply as they arrive, so that an interrupted reply is stored up to that point.
 struct ChunkWriter {
-    file: File,
-    directory: PathBuf,
+    /// None once the recording of this reply has failed.
+    file: Option<File>,
+    /// The file with the request.
+    exchange: PathBuf,
+    fault: RecordingFault,
     mask: Masks,
     started: Instant,
 }
@@ -102,19 +135,14 @@ impl ChunkWriter {
         body.map(move |chunk| {
             let chunk = chunk?;
             let masked = self.mask.mask(&chunk);
-            let written = self.write(&masked);
-            written.map_err(|error| {
-                TransportError::Recording(Box::new(cassette_error(&self.directory, error)))
-            })?;
+            self.write(&masked);
             Ok(chunk)
         })
         .boxed()
     }
 
-    fn write(&mut self, chunk: &[u8]) -> std::io::Result<()> {
-        if chunk.is_empty() {
-            return Ok(());
-        }
+    fn write(&mut self, chunk: &[u8]) {
+        let Some(file) = self.file.as_mut().filter(|_| !chunk.is_empty()) else { return };
         let mut line = String::new();
         let t_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Writer::compact(&mut line).object(|w| {
@@ -122,7 +150,14 @@ impl ChunkWriter {
             w.field("b64", &STANDARD.encode_to_string(chunk));
         });
         line.push('\n');
-        self.file.write_all(line.as_bytes())
+        if let Err(error) = file.write_all(line.as_bytes()) {
+            self.file = None;
+            let chunks = self.exchange.with_extension("ndjson");
+            self.fault.set(&chunks, &error);
+            // A reply that seems complete must not be replayed.
+            let _ = fs::remove_file(chunks);
+            let _ = fs::remove_file(&self.exchange);
+        }
     }
 }
 
@@ -130,7 +165,7 @@ impl ChunkWriter {
 impl Drop for ChunkWriter {
     fn drop(&mut self) {
         let rest = self.mask.take_rest();
-        let _ = self.write(&rest);
+        self.write(&rest);
     }
 }
 

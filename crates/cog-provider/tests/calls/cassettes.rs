@@ -165,6 +165,25 @@ async fn replays_interrupted_reply() {
     assert_eq!((live.0, live.1.code()), (played.0, played.1.code()));
 }
 
+/// The reply is paid for, so it is passed on, and the cassette stays usable for the next one.
+#[expect(clippy::disallowed_methods, reason = "the test makes the file that is in the way")]
+#[tokio::test]
+async fn reply_that_cannot_be_recorded_is_passed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let mock = Mock::start([Reply::text("{}")]);
+    let recording = provider(Wire::OpenAi, &mock).record(directory.path()).unwrap();
+    let fault = recording.recording_fault();
+    assert!(fault.error().is_none());
+    std::fs::write(directory.path().join("0001.ndjson"), "in the way").unwrap();
+    assert_eq!(answer(&events_of(&recording, &simple_request()).await.unwrap()), "{}");
+    let error = fault.error().unwrap().to_string();
+    assert!(error.starts_with("cannot use the cassette") && error.contains("0001.json: "), "{error}");
+    assert!(!directory.path().join("0001.json").exists());
+    events_of(&recording, &simple_request()).await.unwrap();
+    let replaying = replay(Wire::OpenAi, directory.path(), Pace::Immediate);
+    assert_eq!(answer(&events_of(&replaying, &simple_request()).await.unwrap()), "{}");
+}
+
 #[tokio::test]
 async fn unrecorded_request_is_e4001() {
     let directory = tempfile::tempdir().unwrap();
