@@ -1,6 +1,6 @@
 //! The directory in which a case runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64_simd::STANDARD;
 use serde_json::Value;
@@ -64,14 +64,21 @@ pub(crate) fn remove(path: &Path) -> Result<(), String> {
 
 /// Copies a directory, or a file.
 pub(crate) fn copy(source: &Path, target: &Path) -> Result<(), String> {
-    let fault = |error: std::io::Error| format!("{}: {error}", source.display());
     if source.is_file() {
-        return std::fs::copy(source, target).map(drop).map_err(fault);
+        let copied = std::fs::copy(source, target);
+        return copied.map(drop).map_err(|error| format!("{}: {error}", source.display()));
     }
-    std::fs::create_dir_all(target).map_err(fault)?;
-    for entry in source.read_dir().map_err(fault)? {
-        let entry = entry.map_err(fault)?;
-        copy(&entry.path(), &target.join(entry.file_name()))?;
+    std::fs::create_dir_all(target).map_err(|error| format!("{}: {error}", target.display()))?;
+    for path in list(source)? {
+        if let Some(name) = path.file_name() {
+            copy(&path, &target.join(name))?;
+        }
     }
     Ok(())
+}
+
+/// Returns the paths of what is in a directory.
+pub(crate) fn list(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = directory.read_dir().and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    entries.map_err(|error| format!("{}: {error}", directory.display()))
 }

@@ -109,13 +109,12 @@ impl Request {
     fn try_send(&self, address: &str) -> std::io::Result<Response> {
         let mut connection = TcpStream::connect(address)?;
         connection.set_read_timeout(Some(PATIENCE))?;
-        let has = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
-        if !has("host") {
+        if !self.has_header("host") {
             head += &format!("host: {address}\r\n");
         }
-        if !has("content-length")
-            && !has("transfer-encoding")
+        if !self.has_header("content-length")
+            && !self.has_header("transfer-encoding")
             && (!self.body.is_empty() || self.method == "POST")
         {
             head += &format!("content-length: {}\r\n", self.body.len());
@@ -126,6 +125,10 @@ impl Request {
         // A server may respond and close before it has read a rejected body.
         let _ = connection.write_all(&self.body);
         Response::read(BufReader::new(connection))
+    }
+
+    fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 }
 
@@ -142,10 +145,12 @@ impl Response {
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             headers.insert(name.to_lowercase(), Value::from(value.trim()));
         }
-        let header = |name: &str| headers.get(name).and_then(Value::as_str);
-        let frame = match header("content-length").and_then(|length| length.parse().ok()) {
+        let length = headers.get("content-length").and_then(Value::as_str);
+        let frame = match length.and_then(|length| length.parse().ok()) {
             Some(length) => Frame::Length(length),
-            None if header("transfer-encoding") == Some("chunked") => Frame::Chunked,
+            None if headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") => {
+                Frame::Chunked
+            }
             None => Frame::Closed,
         };
         Ok(Self { status, headers, reader: Box::new(reader), frame, body: Vec::new() })

@@ -74,11 +74,7 @@ impl Case {
     /// Returns the steps, with those that `command`, `input` and `serve` stand for.
     fn all_steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        let of_input = || {
-            let input = self.input.as_ref()?;
-            Some(vec!["run".to_owned(), self.target(), "--input-json".to_owned(), input.to_string()])
-        };
-        if let Some(command) = self.command.clone().or_else(of_input) {
+        if let Some(command) = self.command.clone().or_else(|| self.command_of_input()) {
             steps.push(Step::Command(CommandStep {
                 program: Program::Cog,
                 command,
@@ -91,6 +87,11 @@ impl Case {
         steps.extend(self.serve.clone().map(|serve| Step::Serve(ServeStep { serve })));
         steps.extend(self.steps.iter().cloned());
         steps
+    }
+
+    fn command_of_input(&self) -> Option<Vec<String>> {
+        let input = self.input.as_ref()?.to_string();
+        Some(vec!["run".to_owned(), self.target(), "--input-json".to_owned(), input])
     }
 
     fn target(&self) -> String {

@@ -79,14 +79,8 @@ impl Suite {
 
 /// Returns the JSON files of a directory.
 fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
-    let mut files = Vec::new();
-    for entry in directory.read_dir().map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            files.push(path);
-        }
-    }
+    let mut files = directory::list(directory)?;
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     Ok(files)
 }
 

@@ -56,9 +56,12 @@ pub fn python_stub(modules: &[&Module]) -> String {
 
 /// Returns a Rust file with a `mod` for each module, whose types implement serde's traits. Its functions use the crate `cog-run`.
 pub fn rust(modules: &[&Module], contents: Contents) -> String {
-    // Each has a scope of its own, so that the names need no prefixes.
-    let name = |module: &&Module| NamedModule::new(module, rust::STYLE, String::new(), &mut HashSet::new());
-    rust::file(&modules.iter().map(name).collect::<Vec<_>>(), contents)
+    let mut named = Vec::with_capacity(modules.len());
+    for module in modules {
+        // Each has a scope of its own, so that the names need no prefixes.
+        named.push(NamedModule::new(module, rust::STYLE, String::new(), &mut HashSet::new()));
+    }
+    rust::file(&named, contents)
 }
 
 /// Returns a TypeScript file with interfaces. Its functions call a `cog serve` with `fetch`.

@@ -97,8 +97,9 @@ fn check_ids(messages: Node<'_>, problems: &mut Problems) {
 
 /// Several names in one role show that several speakers share it.
 fn check_names(messages: Node<'_>, wanted: &str, problems: &mut Problems) {
-    let speakers = || messages.elements().enumerate().filter(|(_, message)| role(*message) == wanted);
-    let mut names = speakers().filter_map(|(_, message)| message.get_str("name"));
+    let speakers: Vec<(usize, Node<'_>)> =
+        messages.elements().enumerate().filter(|(_, message)| role(*message) == wanted).collect();
+    let mut names = speakers.iter().filter_map(|(_, message)| message.get_str("name"));
     let Some(first) = names.next() else { return };
     let second = names.find(|name| *name != first);
     let (rule, what) = match second {
@@ -109,7 +110,7 @@ fn check_names(messages: Node<'_>, wanted: &str, problems: &mut Problems) {
         None => return,
     };
     let root = Path::root("messages");
-    for (index, message) in speakers() {
+    for (index, message) in speakers {
         if message.get("name").is_none_or(Node::is_null) {
             problems.add(&root.index(index).key("name"), rule, what.as_str());
         }

@@ -25,8 +25,8 @@ pub enum Step<'a> {
 /// Returns the steps of an assistant's message. The items of its reasoning can contain calls, which `id_key` identifies, to show
 /// the order of the items after the first call.
 pub fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<Step<'a>> {
-    let is_call = |item: &Value| item.get(id_key).is_some() && item.get("name").is_some();
-    let (before, after) = items.split_at(items.iter().position(is_call).unwrap_or(items.len()));
+    let first_call = items.iter().position(|item| is_call(item, id_key)).unwrap_or(items.len());
+    let (before, after) = items.split_at(first_call);
     let mut steps: Vec<Step<'_>> = before.iter().map(|item| Step::Reasoning(item.node())).collect();
     steps.push(Step::Content);
     let mut missing: Vec<&ToolCall> = message.tool_calls.iter().collect();
@@ -34,12 +34,16 @@ pub fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<
         let id = item.get_str(id_key);
         match missing.iter().position(|call| Some(call.id.as_str()) == id) {
             Some(index) => steps.push(Step::Call(missing.remove(index), Some(item.node()))),
-            None if is_call(item) => {}
+            None if is_call(item, id_key) => {}
             None => steps.push(Step::Reasoning(item.node())),
         }
     }
     steps.extend(missing.into_iter().map(|call| Step::Call(call, None)));
     steps
+}
+
+fn is_call(item: &Value, id_key: &str) -> bool {
+    item.get(id_key).is_some() && item.get("name").is_some()
 }
 
 /// Writes the arguments of a call as an object. A model can generate invalid JSON, which becomes the member

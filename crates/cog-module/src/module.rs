@@ -30,8 +30,9 @@ pub struct Module {
 impl Module {
     /// Returns whether it calls other modules, in its prompt or with `composition` in its manifest.
     pub fn calls_modules(&self) -> bool {
-        let is_call = |part: &PromptPart| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. });
-        self.manifest.composition.is_some() || self.prompt.parts().iter().any(is_call)
+        let mut parts = self.prompt.parts().iter();
+        self.manifest.composition.is_some()
+            || parts.any(|part| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. }))
     }
 
     /// Returns the path of its manifest.

@@ -155,21 +155,29 @@ impl Parts {
             let message = "the schema must be an object with the parts `input`, `data`, `meta` and `error`";
             return Err(vec![SchemaError::new("", message)]);
         };
+        let mut parts = Self::default();
         let mut problems = Vec::new();
-        let mut part = |name: &str, pointer: &Option<String>| match pointer {
-            Some(pointer) => resolved(document, name, pointer).map_err(|problem| problems.push(problem)).ok(),
-            None if members.contains_key(name) => Some(format!("/{name}")),
-            None if name == rules.output_alias && members.contains_key("output") => {
-                Some("/output".to_owned())
-            }
-            None => None,
-        };
-        let parts = Self {
-            input: part("input", &rules.io.input),
-            data: part("data", &rules.io.data),
-            meta: part("meta", &rules.io.meta),
-            error: part("error", &rules.io.error),
-        };
+        for (name, given, part) in [
+            ("input", &rules.io.input, &mut parts.input),
+            ("data", &rules.io.data, &mut parts.data),
+            ("meta", &rules.io.meta, &mut parts.meta),
+            ("error", &rules.io.error, &mut parts.error),
+        ] {
+            *part = match given {
+                Some(pointer) => match resolved(document, name, pointer) {
+                    Ok(pointer) => Some(pointer),
+                    Err(problem) => {
+                        problems.push(problem);
+                        None
+                    }
+                },
+                None if members.contains_key(name) => Some(format!("/{name}")),
+                None if name == rules.output_alias && members.contains_key("output") => {
+                    Some("/output".to_owned())
+                }
+                None => None,
+            };
+        }
         if problems.is_empty() { Ok(parts) } else { Err(problems) }
     }
 

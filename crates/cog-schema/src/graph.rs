@@ -217,21 +217,19 @@ pub(crate) struct Links {
 impl Links {
     /// Reads the combined schemas; `id` returns the schema at a pointer from this one.
     pub(super) fn read(schema: &Value, id: impl Fn(&str) -> Option<Id>) -> Self {
-        let listed = |keyword: &str| -> Vec<Id> {
-            let count = schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
-            (0..count).filter_map(|index| id(&format!("/{keyword}/{index}"))).collect()
-        };
         let dependencies = schema.get("dependencies").and_then(Value::as_object);
-        let names = dependencies.into_iter().flat_map(|members| members.keys());
-        let dependency = |name: &String| Some((name.clone(), id(&format!("/dependencies/{}", token(name)))?));
+        let dependent = dependencies
+            .into_iter()
+            .flat_map(|members| members.keys())
+            .filter_map(|name| Some((name.clone(), id(&format!("/dependencies/{}", token(name)))?)));
         Self {
-            all: listed("allOf"),
-            any: listed("anyOf"),
-            one: listed("oneOf"),
+            all: listed(schema, "allOf", &id),
+            any: listed(schema, "anyOf", &id),
+            one: listed(schema, "oneOf", &id),
             not: id("/not"),
             contains: id("/contains"),
             condition: id("/if").map(|condition| (condition, id("/then"), id("/else"))),
-            dependent: names.filter_map(dependency).collect(),
+            dependent: dependent.collect(),
         }
     }
 
@@ -244,6 +242,12 @@ impl Links {
         let listed = self.any.iter().chain(&self.one).copied();
         listed.chain(condition).chain(self.dependent.iter().map(|(_, id)| *id))
     }
+}
+
+/// Returns the schemas in the list of a keyword.
+fn listed(schema: &Value, keyword: &str, id: impl Fn(&str) -> Option<Id>) -> Vec<Id> {
+    let count = schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+    (0..count).filter_map(|index| id(&format!("/{keyword}/{index}"))).collect()
 }
 
 /// The index of a schema in the graph.

@@ -145,8 +145,10 @@ impl Contract {
     /// The candidates, if there are none or several; the caller reports E1001.
     pub fn args_target(&self) -> Result<&str, Vec<String>> {
         let Some(input) = self.input.as_ref().map(|part| part.id) else { return Err(Vec::new()) };
-        let has = |key: &str| self.graph.possible(input).any(|shape| shape.property(key).is_some());
-        if let Some(key) = [ARGUMENTS, "query"].into_iter().find(|key| has(key)) {
+        if let Some(key) = [ARGUMENTS, "query"]
+            .into_iter()
+            .find(|key| self.graph.possible(input).any(|shape| shape.property(key).is_some()))
+        {
             return Ok(key);
         }
         let texts = self.text_fields(input);

@@ -129,14 +129,18 @@ impl Contract {
     /// media file.
     fn agree(&self, schemas: &[Id], member: &str, value: &str) -> bool {
         let value = Value::from(serde_json::Value::from(value));
-        let agrees = |id: &Id| {
-            self.graph.certain(*id).all(|shape| {
-                let check = shape.property(member).and_then(|id| self.check_of(id));
-                check.is_none_or(|check| check.accepts(value.node()))
-            })
-        };
-        schemas.iter().any(|id| self.graph.get(*id).is_output && agrees(id))
-            && schemas.first().is_some_and(agrees)
+        schemas
+            .iter()
+            .any(|id| self.graph.get(*id).is_output && self.allows_member(*id, member, value.node()))
+            && schemas.first().is_some_and(|id| self.allows_member(*id, member, value.node()))
+    }
+
+    /// Returns whether all schemas that certainly apply allow a value of a member.
+    fn allows_member(&self, id: Id, member: &str, value: Node<'_>) -> bool {
+        self.graph.certain(id).all(|shape| {
+            let check = shape.property(member).and_then(|id| self.check_of(id));
+            check.is_none_or(|check| check.accepts(value))
+        })
     }
 
     /// Returns the allowed members of an object, if the schemas close it.

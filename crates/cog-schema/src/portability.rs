@@ -39,8 +39,8 @@ pub struct PortableConstraint {
 pub struct Portability {
     /// The dialect in which the contract is sent.
     pub dialect: Dialect,
-    /// The constraints of `data`, and of `meta` and `error` if the module defines them. Those of schemas after the first
-    /// 4,000 are left out.
+    /// The constraints of `data`, and of `meta` and `error` if the module defines them. Only the first 4,000 schemas are
+    /// read.
     pub constraints: Vec<PortableConstraint>,
 }
 
@@ -103,12 +103,12 @@ struct Request<'a> {
 
 impl Request<'_> {
     fn enforced_by(&self, constraint: &Constraint<'_>) -> EnforcedBy {
-        let same_path = || self.sent.iter().filter(|sent| sent.path == constraint.path);
-        match same_path().find(|sent| is_form_of(sent.keyword, constraint.keyword)) {
+        let same_path: Vec<_> = self.sent.iter().filter(|sent| sent.path == constraint.path).collect();
+        match same_path.iter().find(|sent| is_form_of(sent.keyword, constraint.keyword)) {
             Some(sent) if self.engine.is_none_or(|engine| engine.enforces(sent)) => EnforcedBy::Provider,
             // A field that is not sent has no description.
             None if self.describes
-                && same_path().next().is_some()
+                && !same_path.is_empty()
                 && is_describable(constraint.keyword, constraint.value) =>
             {
                 EnforcedBy::Words

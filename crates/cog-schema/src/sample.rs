@@ -31,8 +31,11 @@ impl Contract {
 
     /// Returns an input that satisfies the contract, as [`Contract::sample`].
     pub fn sample_input(&self, seed: u64) -> Option<Tree> {
-        let sampled = |sampler: &mut Sampler<'_>| sampler.part(self.input.as_ref());
-        self.first_of(seed, sampled, |input| self.check_input(input.node()).is_empty())
+        self.first_of(
+            seed,
+            |sampler| sampler.part(self.input.as_ref()),
+            |input| self.check_input(input.node()).is_empty(),
+        )
     }
 
     fn first_of(
@@ -111,11 +114,12 @@ fn media_file(members: &Map<String, Value>) -> Option<Value> {
 
 /// Returns whether `const`, `enum` and `pattern` of a schema allow a value.
 fn accepts(schema: &Value, value: &str) -> bool {
-    let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
+    let only = schema.get("const").and_then(Value::as_str);
     let values = schema.get("enum").and_then(Value::as_array);
-    text("const").is_none_or(|only| only == value)
+    let pattern = schema.get("pattern").and_then(Value::as_str);
+    only.is_none_or(|only| only == value)
         && values.is_none_or(|values| values.iter().any(|one| one == value))
-        && text("pattern").is_none_or(|pattern| Pattern::new(pattern).is_ok_and(|it| it.is_match(value)))
+        && pattern.is_none_or(|pattern| Pattern::new(pattern).is_ok_and(|it| it.is_match(value)))
 }
 
 // Generates a value from a schema.

@@ -65,16 +65,15 @@ pub(super) fn is_identifier(text: &str) -> bool {
 
 /// Returns the lines of a comment. Characters that change the direction of text or end a line are spaces.
 pub(super) fn comment_lines(text: &str, width: usize) -> Vec<String> {
-    let is_safe = |letter: char| !letter.is_control() && !is_format(letter);
-    let clean: String =
-        text.chars().map(|letter| if letter == '\n' || is_safe(letter) { letter } else { ' ' }).collect();
+    let clean: String = text.chars().map(|letter| if is_invisible(letter) { ' ' } else { letter }).collect();
     let wrapped = clean.lines().flat_map(|line| textwrap::wrap(line.trim(), width));
     wrapped.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Whether a character has no width, changes the direction of text, or separates lines.
-fn is_format(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+/// Whether a character has no width, changes the direction of text, or separates lines, other than a newline.
+fn is_invisible(letter: char) -> bool {
+    (letter.is_control() && letter != '\n')
+        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde_json::{Number, Value};
 
 /// The maximum number of arms of a union that is combined with another.
 const MAX_ARMS: usize = 32;
+
 /// A type. It contains every valid value, and as few others as the languages allow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Type {
@@ -149,6 +150,7 @@ impl Type {
 /// Returns a number without a fraction as an integer, if every bit of it is exact.
 fn whole(number: &Number) -> Option<Value> {
     let float = number.as_f64()?;
+    // Above this, a 64-bit float no longer has every integer.
     let limit = 1_i64 << 53;
     let is_exact = float.fract() == 0.0 && float.abs() <= limit as f64;
     is_exact.then(|| Value::from(float as i64))
@@ -168,6 +170,7 @@ pub(super) fn intersection(left: Type, right: Type) -> Type {
         (Type::Tuple(left), Type::Tuple(right)) if left.len() == right.len() => {
             Type::Tuple(left.into_iter().zip(right).map(|(left, right)| intersection(left, right)).collect())
         }
+        // A reference within itself is never opened, so what it contains is unknown here.
         (reference @ Type::Reference(_), _) | (_, reference @ Type::Reference(_)) => reference,
         (Type::Integer, Type::Number) | (Type::Number, Type::Integer) => Type::Integer,
         (literal @ Type::Literal(_), other) | (other, literal @ Type::Literal(_)) => {
@@ -187,6 +190,7 @@ fn intersect_literal(literal: Type, other: &Type) -> Type {
 fn intersect_arms(arms: Vec<Type>, other: Type) -> Type {
     let others = if let Type::Union(others) = &other { others.len() } else { 1 };
     if arms.len().saturating_mul(others) > MAX_ARMS * MAX_ARMS {
+        // The product would be larger than any reader wants. Wider is allowed, narrower is not.
         return Type::Union(arms);
     }
     Type::union(arms.into_iter().map(|arm| intersection(arm, other.clone())))
@@ -203,6 +207,8 @@ fn merge(mut left: Object, right: Object) -> Object {
     let added = right.required.into_iter().filter(|key| !left.required.contains(key)).collect::<Vec<_>>();
     left.required.extend(added);
     left.about = left.about.or(right.about);
+    // With `allOf`, a closed schema would reject the fields of the other one, so that no value is valid. Open is wider, and
+    // what the author meant.
     left.is_closed &= right.is_closed;
     left.rest = match (left.rest, right.rest) {
         (Some(left), Some(right)) => Some(intersection(left, right)),

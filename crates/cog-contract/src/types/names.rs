@@ -214,11 +214,10 @@ impl<'a> Namer<'a> {
     }
 
     fn arms(&mut self, arms: Vec<Type>, name: &str) -> Vec<Type> {
-        let is_text = |arm: &Type| matches!(arm, Type::Literal(Value::String(_)));
-        if arms.iter().all(is_text) {
+        if arms.iter().all(is_string_constant) {
             return arms;
         }
-        let (texts, others): (Vec<Type>, Vec<Type>) = arms.into_iter().partition(is_text);
+        let (texts, others): (Vec<Type>, Vec<Type>) = arms.into_iter().partition(is_string_constant);
         if !self.style.names_unions {
             let others = others.into_iter().map(|arm| self.arm(arm, name));
             return texts.into_iter().chain(others).collect();
@@ -308,6 +307,10 @@ fn widen(kind: Type) -> Type {
         Type::Literal(value) if !value.is_string() => Type::from_value(&value),
         other => other,
     }
+}
+
+fn is_string_constant(arm: &Type) -> bool {
+    matches!(arm, Type::Literal(Value::String(_)))
 }
 
 #[cfg(test)]

@@ -91,18 +91,21 @@ fn newer(body: &str) -> Vec<&'static str> {
 
 /// Returns the import of the names of `typing` that the code uses, without those that are imported elsewhere.
 fn imports(body: &str, except: &[&str]) -> String {
-    let is_used = |name: &&str| has_word(body, name) && !except.contains(name);
-    let used = TYPING.into_iter().filter(is_used).collect::<Vec<_>>().join(", ");
+    let mut used = TYPING.to_vec();
+    used.retain(|name| has_word(body, name) && !except.contains(name));
+    let used = used.join(", ");
     let path = if has_word(body, "Path") { "from pathlib import Path\n" } else { "" };
     if used.is_empty() { path.to_owned() } else { format!("{path}from typing import {used}\n") }
 }
 
 /// Whether a word is in the code, and not only a key of a table.
 fn has_word(text: &str, word: &str) -> bool {
-    let is_end = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
     text.lines().any(|line| {
         let entry = line.trim_start().strip_prefix('"').and_then(|entry| entry.split_once("\": "));
-        entry.map_or(line, |(_, kind)| kind).split(is_end).any(|found| found == word)
+        entry
+            .map_or(line, |(_, kind)| kind)
+            .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+            .any(|found| found == word)
     })
 }
 

@@ -83,6 +83,7 @@ fn definition(definition: &Definition, graph: &Graph) -> String {
         }
         Type::Union(arms) => format!("\n{about}{}", printer.choice(arms)),
         other if graph.is_cyclic(name) => {
+            // An alias cannot contain itself, a struct can.
             format!(
                 "\n{about}{DERIVE}#[serde(transparent)]\npub struct {name}(pub {});\n",
                 printer.expression(other)
@@ -157,6 +158,7 @@ impl Printer<'_> {
     /// One of several types. The first that fits is read, so those with more required fields are first.
     fn choice(&self, arms: &[Type]) -> String {
         let mut taken = HashSet::from(["Self".to_owned()]);
+        // serde takes the first variant that fits and ignores unknown fields, so a variant with fewer required fields would hide others.
         let mut arms: Vec<&Type> = arms.iter().collect();
         arms.sort_by_key(|arm| std::cmp::Reverse(self.graph.required_fields(arm)));
         let mut variants = String::new();

@@ -71,6 +71,7 @@ impl<'a> Reader<'a> {
         let Value::Object(members) = schema else {
             return Parts::from_type(if *schema == Value::Bool(false) { Type::Never } else { Type::Any });
         };
+        // Draft-07 ignores everything next to `$ref`.
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
             let pointer = reference.strip_prefix('#').map(decoded);
             return Parts::from_type(pointer.map_or(Type::Any, Type::Reference));
@@ -105,6 +106,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let are_conditions = arms.iter().all(|arm| arm.kind == Type::Any && !arm.conditions.is_empty());
+        // Alternatives without a `type` allow every other value too, so they narrow only what turns out to be an object or a list.
         if parts.kind == Type::Any && are_conditions {
             let arms: Vec<Type> = arms.into_iter().map(|arm| self.settle(arm)).collect();
             parts.conditions.push(Type::union(arms));
@@ -167,7 +169,6 @@ impl<'a> Reader<'a> {
 
     /// Returns the type by the keywords of the schema itself.
     fn own(&mut self, members: &Map<String, Value>) -> Parts {
-        let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
         match members.get("type") {
             Some(Value::String(name)) => Parts::from_type(self.named(name, members)),
             Some(Value::Array(names)) => {
@@ -175,10 +176,15 @@ impl<'a> Reader<'a> {
                 let kinds: Vec<Type> = names.into_iter().map(|name| self.named(name, members)).collect();
                 Parts::from_type(Type::union(kinds))
             }
-            _ if has(&["properties", "patternProperties", "additionalProperties", "required"]) => {
+            _ if ["properties", "patternProperties", "additionalProperties", "required"]
+                .iter()
+                .any(|keyword| members.contains_key(*keyword)) =>
+            {
                 Parts { kind: Type::Any, conditions: vec![self.named("object", members)] }
             }
-            _ if has(&["items"]) => Parts { kind: Type::Any, conditions: vec![self.named("array", members)] },
+            _ if members.contains_key("items") => {
+                Parts { kind: Type::Any, conditions: vec![self.named("array", members)] }
+            }
             _ => Parts::from_type(Type::Any),
         }
     }
@@ -241,10 +247,11 @@ impl<'a> Reader<'a> {
         };
         let rest = rest.map_or(Type::Any, |schema| self.read(schema));
         let prefix: Vec<Type> = prefix.iter().map(|schema| self.read(schema)).collect();
-        let count = |keyword: &str| members.get(keyword).and_then(Value::as_u64);
+        let least = members.get("minItems").and_then(Value::as_u64);
+        let most = members.get("maxItems").and_then(Value::as_u64);
         let length = u64::try_from(prefix.len()).unwrap_or(u64::MAX);
-        let has_length = count("minItems").is_some_and(|least| least >= length)
-            && (rest == Type::Never || count("maxItems").is_some_and(|most| most <= length));
+        let has_length = least.is_some_and(|least| least >= length)
+            && (rest == Type::Never || most.is_some_and(|most| most <= length));
         if !prefix.is_empty() && has_length {
             return Type::Tuple(prefix);
         }
@@ -273,14 +280,17 @@ fn array<'a>(members: &'a Map<String, Value>, keyword: &str) -> impl Iterator<It
     members.get(keyword).and_then(Value::as_array).into_iter().flatten()
 }
 
+fn hex_digit(byte: Option<u8>) -> Option<u32> {
+    char::from(byte?).to_digit(16)
+}
+
 /// Decodes the escapes of a URL.
 fn decoded(pointer: &str) -> String {
     let mut bytes = Vec::with_capacity(pointer.len());
     let mut rest = pointer.bytes();
     while let Some(byte) = rest.next() {
         let mut ahead = rest.clone();
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        match (byte, digit(ahead.next()), digit(ahead.next())) {
+        match (byte, hex_digit(ahead.next()), hex_digit(ahead.next())) {
             (b'%', Some(high), Some(low)) => {
                 bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
                 rest = ahead;

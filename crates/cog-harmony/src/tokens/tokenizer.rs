@@ -67,10 +67,17 @@ fn end_of_slice(text: &str) -> usize {
     if text.len() <= SLICE {
         return text.len();
     }
-    let bytes = text.as_bytes();
-    let is_word = |at: usize| bytes.get(at).is_some_and(|byte| !byte.is_ascii_whitespace());
-    let is_end = |at: &usize| bytes.get(*at) == Some(&b' ') && is_word(at - 1) && is_word(at + 1);
-    (SLICE / 2..SLICE).rev().find(is_end).unwrap_or_else(|| text.floor_char_boundary(SLICE))
+    (SLICE / 2..SLICE)
+        .rev()
+        .find(|at| is_single_space(text.as_bytes(), *at))
+        .unwrap_or_else(|| text.floor_char_boundary(SLICE))
+}
+
+/// Returns whether the byte is a space between two other bytes that are not white space. Tokenizers join runs of white space,
+/// so a slice may not end within one.
+fn is_single_space(text: &[u8], at: usize) -> bool {
+    let around = at.checked_sub(1).and_then(|start| text.get(start..start + 3));
+    matches!(around, Some([before, b' ', after]) if !before.is_ascii_whitespace() && !after.is_ascii_whitespace())
 }
 
 /// A token has at least one byte.

@@ -78,7 +78,7 @@ struct Parts {
 
 /// The license of a module.
 enum License {
-    /// That of the program, with which the module ships.
+    /// The license of the program, with which the module ships.
     Program,
     /// A file of the module.
     File(String),

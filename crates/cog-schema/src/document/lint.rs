@@ -236,8 +236,9 @@ fn excluding_keyword(schema: &Value) -> Option<&'static str> {
     if schema.get("type").is_some_and(|kind| !is_number(kind)) {
         return Some("type");
     }
-    let over = |keyword: &str| schema.get(keyword).and_then(Value::as_f64).is_some_and(|bound| bound > 1.0);
-    ["maximum", "minimum"].into_iter().find(|keyword| over(keyword))
+    ["maximum", "minimum"]
+        .into_iter()
+        .find(|keyword| schema.get(*keyword).and_then(Value::as_f64).is_some_and(|bound| bound > 1.0))
 }
 
 #[cfg(test)]

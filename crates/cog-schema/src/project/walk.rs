@@ -149,8 +149,8 @@ impl<'a> Walk<'a> {
     /// Sends `confidence` as a list of values where the engine does not enforce the bounds of a number.
     fn confidence(&mut self, meta: &mut PartSchema) {
         let Some(confidence) = meta.schema.pointer_mut("/properties/confidence") else { return };
-        let has_bound = |keyword, bound| confidence.get(keyword).is_none_or(|it| it.as_f64() == Some(bound));
-        let is_full_range = has_bound("minimum", 0.0) && has_bound("maximum", 1.0);
+        let is_full_range =
+            is_absent_or(confidence, "minimum", 0.0) && is_absent_or(confidence, "maximum", 1.0);
         let is_plain = confidence.get("type").is_some_and(|kind| kind == "number");
         if self.profile.bounds_numbers || !is_full_range || !is_plain || confidence.get("enum").is_some() {
             return;
@@ -346,6 +346,11 @@ fn nullable(schema: Value) -> Value {
         *kind = json!([kind.take(), "null"]);
     }
     Value::Object(members)
+}
+
+/// Returns whether a numeric keyword of a schema is absent or has this value.
+fn is_absent_or(schema: &Value, keyword: &str, number: f64) -> bool {
+    schema.get(keyword).is_none_or(|found| found.as_f64() == Some(number))
 }
 
 /// Returns whether a schema allows null.
