@@ -5,17 +5,17 @@
 
 mod pairs;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cog_json::{Event, EventKind, Kind, Limits, Node, Parser};
 
 use crate::{
-    Problem,
+    Problem, citation,
     problem::{Path, Problems},
     read::{self, shown},
     rules::{
-        ARGUMENTS_JSON, ARGUMENTS_KEY, AUDIO_DATA, AUDIO_RATE, BINARY_TEXT, IMAGE_INLINE, IMAGE_TYPE,
-        MESSAGE_ID, NAME, NAME_UNCLEAR, PART_MODEL, ROLE,
+        ARGUMENTS_JSON, ARGUMENTS_KEY, AUDIO_DATA, AUDIO_RATE, BINARY_TEXT, CITATION, IMAGE_INLINE,
+        IMAGE_TYPE, MESSAGE_ID, NAME, NAME_UNCLEAR, PART_MODEL, ROLE,
     },
     wire::data_url,
 };
@@ -27,9 +27,11 @@ pub fn check(messages: Node<'_>, model: Option<&PartSupport>) -> Vec<Problem> {
     check_identity(messages, &mut problems);
     pairs::check(messages, &mut problems);
     let root = Path::root("messages");
+    let citations = citation::ids_of(messages);
     for (index, message) in messages.elements().enumerate() {
         let path = root.index(index);
         check_arguments(message, &path, &mut problems);
+        check_anchors(message, &path, &citations, &mut problems);
         each_text(message, &path, &mut |text, path| check_binary(text, path, &mut problems));
         check_media(message, &path, model, &mut problems);
     }
@@ -115,6 +117,23 @@ fn check_names(messages: Node<'_>, wanted: &str, problems: &mut Problems) {
             problems.add(&root.index(index).key("name"), rule, what.as_str());
         }
     }
+}
+
+// Anchors in the text of an assistant refer to citations (appendix A.4.2).
+
+fn check_anchors(message: Node<'_>, path: &Path<'_>, citations: &HashSet<&str>, problems: &mut Problems) {
+    if role(message) != "assistant" {
+        return;
+    }
+    each_text(message, path, &mut |text, path| {
+        for id in citation::anchor_ids(text).filter(|id| !citations.contains(id)) {
+            problems.add(
+                path,
+                &CITATION,
+                format!("the anchor `{}` has no entry in a citation map", shown(id)),
+            );
+        }
+    });
 }
 
 // `arguments` is a string that contains a JSON object.

@@ -28,7 +28,10 @@ use std::{
 use cog_json::{Node, Path};
 use serde::Serialize;
 
-use self::grounding::{Mentions, Words};
+use self::{
+    entry::Anchor,
+    grounding::{Mentions, Words},
+};
 use crate::Finding;
 
 pub use self::entry::{MAX_ANCHOR, unfinished_anchor};
@@ -60,6 +63,21 @@ pub fn check_data(data: Node<'_>, input: Option<Node<'_>>, others: &Sources) -> 
 pub fn source_ids(document: Node<'_>) -> HashSet<&str> {
     let maps = scopes(document).into_iter().filter_map(|scope| scope.map);
     maps.flat_map(cited_in).collect()
+}
+
+/// Returns the identifiers of all citations in a history. The text of an assistant may cite what the map of another message lists,
+/// such as the result of a search.
+pub(crate) fn ids_of(messages: Node<'_>) -> HashSet<&str> {
+    let maps = scopes(messages).into_iter().filter_map(|scope| scope.map);
+    maps.flat_map(Node::members).map(|(id, _)| id).collect()
+}
+
+/// Returns the identifiers of the anchors in text.
+pub(crate) fn anchor_ids(text: &str) -> impl Iterator<Item = &str> {
+    entry::anchors(text).filter_map(|anchor| match anchor {
+        Anchor::Id(id) => Some(id),
+        Anchor::Malformed(_) => None,
+    })
 }
 
 fn cited_in(map: Node<'_>) -> impl Iterator<Item = &str> {

@@ -1,31 +1,36 @@
 //! A document with messages.
 
-use cog_json::{Node, SyntaxError, ToJson, Value, Writer};
+use cog_json::{Node, SyntaxError, SyntaxErrorKind, ToJson, Value, Writer};
 
 use crate::{
     Conversation, Problem,
     problem::Path,
-    rules::{JSON, REQUIRED, TYPE},
+    rules::{COMMENT, JSON, REQUIRED, TYPE},
 };
 
-/// A document with messages: an array, an object with `messages`, or one message per line.
+/// A document with messages: an array, an object with `messages`, one message, or one message per line.
 #[derive(Debug, Clone)]
 pub struct Document {
     value: Value,
     lines: bool,
+    /// The lines on which the removed comments began, from 1.
+    comments: Vec<usize>,
 }
 
 impl Document {
-    /// Reads a document. Lines are read if the first one is a complete object.
+    /// Reads a document. Lines are read if the first one is a complete object. A message alone is a history of one.
     ///
     /// # Errors
     /// If the text is not JSON.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let error = match Value::parse(text) {
-            Ok(value) if value.is_object() && is_message(value.node()) => return lines(text),
-            Ok(value) => return Ok(Self { value, lines: false }),
+            Ok(value) if value.is_object() && is_message(value.node()) => return array_of(&[text]),
+            Ok(value) => return Ok(Self::new(value)),
             Err(error) => error,
         };
+        if error.kind() == SyntaxErrorKind::Comment {
+            return Err(not_json(text, 0, &error));
+        }
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         match Value::parse(first) {
             Ok(value) if value.is_object() => lines(text),
@@ -33,9 +38,28 @@ impl Document {
         }
     }
 
+    /// Reads a document without its comments: `//` and `#` to the end of a line, and `/* … */`.
+    ///
+    /// # Errors
+    /// As [`Document::parse`], for everything else.
+    pub fn parse_uncommented(text: &str) -> Result<Self, Problem> {
+        match Self::parse(text) {
+            Err(problem) if problem.rule == &COMMENT => {
+                let (text, comments) = without_comments(text);
+                Ok(Self { comments, ..Self::parse(&text)? })
+            }
+            read => read,
+        }
+    }
+
+    /// Returns the lines on which the removed comments began.
+    pub(crate) fn comments(&self) -> &[usize] {
+        &self.comments
+    }
+
     /// Creates a document from a value.
     pub fn new(value: Value) -> Self {
-        Self { value, lines: false }
+        Self { value, lines: false, comments: Vec::new() }
     }
 
     /// Returns the value; for lines, the array of their messages.
@@ -126,24 +150,66 @@ fn is_message(node: Node<'_>) -> bool {
     node.get("role").is_some() && node.get("messages").is_none()
 }
 
-/// Reads one message per line, as an array.
+/// Reads one message per line.
 fn lines(text: &str) -> Result<Document, Problem> {
-    let mut array = String::with_capacity(text.len() + 2);
+    let mut messages = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         Value::parse(line).map_err(|error| not_json(line, index, &error))?;
-        array.push(if array.is_empty() { '[' } else { ',' });
-        array.push_str(line);
+        messages.push(line);
     }
-    array.push(']');
+    array_of(&messages)
+}
+
+/// Returns the array of these messages.
+fn array_of(messages: &[&str]) -> Result<Document, Problem> {
+    let array = format!("[{}]", messages.join(","));
     let value = Value::parse(&array).map_err(|error| not_json(&array, 0, &error))?;
-    Ok(Document { value, lines: true })
+    Ok(Document { lines: true, ..Document::new(value) })
+}
+
+/// Replaces comments by spaces, so that all positions stay. Returns also the lines on which they began.
+fn without_comments(text: &str) -> (String, Vec<usize>) {
+    let mut out = String::with_capacity(text.len());
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '"' => length_of_string(rest),
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            _ => c.len_utf8(),
+        };
+        let (token, after) = rest.split_at(length);
+        if c == '#' || token.starts_with("//") || token.starts_with("/*") {
+            lines.push(1 + out.matches('\n').count());
+            out.extend(token.chars().map(|c| if c == '\n' { c } else { ' ' }));
+        } else {
+            out.push_str(token);
+        }
+        rest = after;
+    }
+    (out, lines)
+}
+
+/// Returns the length of the string at the start of text, with its quotation marks.
+fn length_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            '"' if !is_escaped => return at + 1,
+            _ => is_escaped = c == '\\' && !is_escaped,
+        }
+    }
+    text.len()
 }
 
 /// Describes text that is not JSON; it begins after `before` lines.
 fn not_json(text: &str, before: usize, error: &SyntaxError) -> Problem {
     let at = error.position(text);
+    let rule = if error.kind() == SyntaxErrorKind::Comment { &COMMENT } else { &JSON };
     let message = format!("not JSON: {}, at line {}, column {}", error.kind(), at.line + before, at.column);
-    Problem::new(&"", &JSON, message)
+    Problem::new(&"", rule, message)
 }
 
 #[cfg(test)]
@@ -159,6 +225,7 @@ mod tests {
             (format!("[{message}]"), 1),
             (format!(r#"{{"messages":[{message}],"role":"x"}}"#), 1),
             (message.to_owned(), 1),
+            ("{\n  \"role\": \"tool\",\n  \"content\": \"{}\"\n}\n".to_owned(), 1),
             (format!("\n{message}\n\n{message}"), 2),
         ] {
             assert_eq!(Document::parse(&text).unwrap().messages().unwrap().len(), count, "{text}");
@@ -180,6 +247,25 @@ mod tests {
             assert_eq!(problem.rule.name, rule, "{text}");
             assert!(problem.message.starts_with(message), "{text}: {}", problem.message);
         }
+    }
+
+    #[test]
+    fn comments_are_named_and_removed() {
+        let text = "[ // the history\n  {\"role\": \"user\", # who\n   \"content\": \"http://a.test/#x \\\" /* no */\" /* a\n b */}\n]";
+        let problem = Document::parse(text).unwrap_err();
+        assert_eq!(problem.rule.name, "comment");
+        assert_eq!(problem.message, "not JSON: comments are not JSON, at line 1, column 3");
+        let read = Document::parse_uncommented(text).unwrap();
+        assert_eq!(read.comments, [1, 2, 3]);
+        let content = read.node().pointer("/0/content").and_then(|content| content.as_str());
+        assert_eq!(content, Some("http://a.test/#x \" /* no */"));
+        assert_eq!(Document::parse_uncommented("[]").unwrap().comments, [] as [usize; 0]);
+        // Comments between lines of messages, and text that is no comment.
+        let lines =
+            "{\"role\":\"user\",\"content\":\"a\"} // one\n/* two */{\"role\":\"user\",\"content\":\"b\"}";
+        assert_eq!(Document::parse_uncommented(lines).unwrap().comments, [1, 2]);
+        assert_eq!(Document::parse_uncommented("[/ 1]").unwrap_err().rule.name, "comment");
+        assert_eq!(Document::parse_uncommented("[\"// \" 1]").unwrap_err().rule.name, "json");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
     Document, Problem,
     assign::{Assigned, Orphan, Slot, assign, calls, is_result},
     check,
-    rules::{ARGUMENTS_TYPE, RESULT_PLACE, Rule},
+    rules::{ARGUMENTS_TYPE, COMMENT, RESULT_PLACE, Rule},
 };
 
 /// A fixed document, with the changes and the remaining problems.
@@ -47,13 +47,13 @@ impl Serialize for Change {
     }
 }
 
-/// Fixes a document.
+/// Fixes a document. Comments that were removed from its text are changes too.
 ///
 /// # Errors
 /// If it has no array of messages.
 pub fn fix(document: &Document) -> Result<FixReport, Problem> {
     let messages: Vec<Node<'_>> = document.messages()?.elements().collect();
-    let mut changes = Vec::new();
+    let mut changes: Vec<Change> = document.comments().iter().map(|line| Change::comment(*line)).collect();
     let order = Order::new(&messages);
     order.report(&messages, &mut changes);
     let fixed: Vec<String> = order
@@ -118,6 +118,10 @@ impl Order {
 }
 
 impl Change {
+    fn comment(line: usize) -> Self {
+        Self { path: format!("line {line}"), rule: &COMMENT, message: "removed a comment".to_owned() }
+    }
+
     fn new(message: usize, below: &str, rule: &'static Rule, what: String) -> Self {
         Self { path: format!("messages[{message}]{below}"), rule, message: what }
     }

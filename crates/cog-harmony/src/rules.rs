@@ -60,6 +60,9 @@ rules! {
     JSON = error("json",
         "The document is JSON: an array of messages, an object with `messages`, or one message per line.",
         "Fix the JSON at this position.");
+    COMMENT = error("comment",
+        "The document has no comments, because JSON has none.",
+        "Remove the comments; `cog messages fix` does it.");
     REQUIRED = error("required",
         "A message has its `role`, a part its `type`, and each of them the fields of its kind.",
         "Add the field.");
@@ -120,6 +123,9 @@ rules! {
     BINARY_TEXT = error("binary-text",
         "Text contains no binary data: no control characters, base64 of files, or `data:` URLs of audio and video.",
         "Send media as parts: `image_url`, `input_audio` or `file`.");
+    CITATION = error("citation",
+        "Each anchor `<cite id=\"…\"/>` of an assistant refers to an entry of a `citation_map` in the history.",
+        "Add the entry to `metadata.citation_map`, or remove the anchor.");
     IMAGE_INLINE = warning("image-inline",
         "Images are sent by URL; base64 is for debugging and local use.",
         "Use a short-lived signed URL in production.");

@@ -17,6 +17,9 @@ pub enum SyntaxErrorKind {
     /// The text starts with a byte order mark.
     #[error("expected JSON without a byte order mark")]
     ByteOrderMark,
+    /// A comment, which JSON does not have.
+    #[error("comments are not JSON")]
+    Comment,
     /// A string contains a control character that must be escaped.
     #[error("control characters in a string must be escaped")]
     ControlCharacter,

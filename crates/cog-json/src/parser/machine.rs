@@ -254,6 +254,8 @@ impl Machine {
         let kind = match self.expect {
             Expect::Element if byte == b']' => SyntaxErrorKind::TrailingComma,
             Expect::Key if byte == b'}' => SyntaxErrorKind::TrailingComma,
+            // Decided by one byte, so that the error does not depend on how the text was split.
+            _ if !self.tolerant && matches!(byte, b'/' | b'#') => SyntaxErrorKind::Comment,
             Expect::Value if self.pos == 0 && self.tape.text.starts_with('\u{feff}') => {
                 SyntaxErrorKind::ByteOrderMark
             }

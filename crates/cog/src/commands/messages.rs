@@ -93,8 +93,9 @@ impl ToJson for LossReport<'_> {
 /// Writes the fixed history. The exit code is 0 if no errors are left, otherwise 1.
 fn fix(args: &FixArgs, console: &Console) -> Result<Exit, CliError> {
     [&args.output, &args.report].into_iter().try_for_each(|file| emit::check(file.as_deref()))?;
-    let document = read(&args.file)?;
-    let fixed = cog_harmony::fix(&document).map_err(|problem| unreadable(&args.file, &problem))?;
+    let text = read_text(&args.file)?;
+    let fixed = Document::parse_uncommented(&text).and_then(|document| cog_harmony::fix(&document));
+    let fixed = fixed.map_err(|problem| unreadable(&args.file, &problem))?;
     match &args.report {
         Some(file) => emit::file(file, &FixJson(&fixed).to_json(), console)?,
         None => report_fixes(&fixed, console),
@@ -306,8 +307,11 @@ impl<'a> TrimJson<'a> {
 
 /// Reads a history from a file, or from stdin for `-`.
 pub(super) fn read(file: &Path) -> Result<Document, CliError> {
-    let text = input::any_text(file)?.map_err(|error| not_readable(file, &error.to_string()))?;
-    Document::parse(&text).map_err(|problem| unreadable(file, &problem))
+    Document::parse(&read_text(file)?).map_err(|problem| unreadable(file, &problem))
+}
+
+fn read_text(file: &Path) -> Result<String, CliError> {
+    Ok(input::any_text(file)?.map_err(|error| not_readable(file, &error.to_string()))?)
 }
 
 /// Reads the messages of a history.
