@@ -84,6 +84,11 @@ impl Checker {
         self.text(context, "next_immediate_step", false);
         self.texts(context, "completed_steps");
         self.texts(context, "constraints");
+        if is_complete {
+            // Both are passed on explicitly, even if they are empty: an absent list may have been forgotten (appendix A, section 7).
+            self.required(context, "constraints", "`[]` if there are none");
+            self.required(context, "artifacts", "`{}` if there are none");
+        }
         if let Some(artifacts) = context.get("artifacts").filter(|artifacts| !artifacts.is_null()) {
             self.path.push_key("artifacts");
             // A model writes a list: most vendors' schemas cannot express an object whose names are free.
@@ -127,6 +132,12 @@ impl Checker {
                 }
             }
             self.path.pop();
+        }
+    }
+
+    fn required(&mut self, object: Node<'_>, key: &str, allowed: &str) {
+        if object.get(key).is_none_or(Node::is_null) {
+            self.wrong(key, "required", format!("`{key}` is missing; allowed: {allowed}"));
         }
     }
 

@@ -86,7 +86,7 @@ fn handoffs() {
     let mut packet = json!({
         "protocol": "harmony_handoff_v1",
         "meta": {"source_agent": "planner", "target_agent": "coder", "timestamp": "2024-03-20T10:00:00Z"},
-        "context": {"primary_objective": "Build it", "artifacts": {"doc": "s3://bucket/spec.md"}}
+        "context": {"primary_objective": "Build it", "constraints": [], "artifacts": {"doc": "s3://bucket/spec.md"}}
     });
     fits(&validator, &packet);
     packet["context"] = json!({});
