@@ -174,6 +174,14 @@ fn absent(path: &str, key: &str) -> Violation {
     violation(path, "required", format!("`{key}` is required but missing"))
 }
 
+/// The rule of what only the rulings require (ruling R77).
+const BEYOND: &str = "beyond_specification";
+
+/// Returns the warning for what the specification leaves open and a ruling requires.
+fn beyond(path: &str, message: &str) -> Violation {
+    violation(path, BEYOND, message)
+}
+
 /// Returns the violation for a value of another form.
 fn mistyped(node: Node<'_>, path: &str, allowed: &str) -> Violation {
     let found = match node.kind() {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use cog_answer::verify::{self, Kind};
+use cog_answer::verify::{self, Kind, Verdict};
 use cog_json::ToJson as _;
+use cog_schema::Violation;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -71,6 +72,7 @@ impl Outcome {
                 Ok(found) => differences(&found, expected),
                 Err(error) => vec![format!(": not JSON: {error}")],
             },
+            "stdout_members" | "body_members" => self.check_members(expected),
             "stdout_text" | "body_text" => absent(&self.text, &strings(expected)),
             "stdout_without" | "body_without" => present(&self.text, &strings(expected)),
             "stderr" => absent(&self.stderr, &strings(expected)),
@@ -79,7 +81,7 @@ impl Outcome {
             "kinds" => differences(&stream::kinds(chunks), expected),
             "events" => differences(&self.stream.events.clone().into(), expected),
             "heartbeats" => differences(&self.stream.heartbeats.into(), expected),
-            "stream" => self.check_stream(expected),
+            "stream" => self.check_stream(expected, scene.applies_rulings()),
             "folds" => self.check_fold(),
             "same_chunks" => scene.check_same(chunks),
             "distinct" => scene.check_distinct(&strings(expected)),
@@ -102,17 +104,50 @@ impl Outcome {
         }
     }
 
+    /// Returns the differences from the names of all members of the object.
+    fn check_members(&self, expected: &Value) -> Vec<String> {
+        let found: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        let mut names: Vec<String> =
+            found.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        let mut expected = strings(expected);
+        names.sort_unstable();
+        expected.sort_unstable();
+        if names == expected { Vec::new() } else { vec![format!(": found {names:?}, expected {expected:?}")] }
+    }
+
+    /// Verifies the response as an envelope or a stream; none if it is neither.
+    pub(crate) fn verify(&self) -> Option<Verdict> {
+        if !self.stream.chunks.is_empty() {
+            return Some(self.verify_stream());
+        }
+        let body: Value = serde_json::from_str(&self.text).ok()?;
+        let is_envelope = body.get("ok").is_some_and(Value::is_boolean) && body.get("meta").is_some();
+        is_envelope.then(|| verify::verify(&self.text, Some(Kind::Envelope), None))
+    }
+
+    /// Verifies the chunks, with the names of their events.
+    fn verify_stream(&self) -> Verdict {
+        let events = &self.stream.events;
+        let lines: String = match events.is_empty() {
+            true => self.stream.chunks.iter().map(|chunk| format!("{chunk}\n")).collect(),
+            false => events.iter().map(event_text).collect(),
+        };
+        verify::verify(&lines, Some(Kind::Stream), None)
+    }
+
     /// Returns the violations of the stream, and its data if they are not equal to `final.data`.
-    fn check_stream(&self, expected: &Value) -> Vec<String> {
+    fn check_stream(&self, expected: &Value, applies_rulings: bool) -> Vec<String> {
         let chunks = &self.stream.chunks;
-        let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n")).collect();
-        let verdict = verify::verify(&lines, Some(Kind::Stream), None).to_json();
-        let verdict: Value = serde_json::from_str(&verdict).unwrap_or_default();
+        let verdict = self.verify_stream();
+        let beyond = if applies_rulings { verdict.warnings.as_slice() } else { &[] };
+        let beyond: Vec<String> = beyond.iter().map(describe).collect();
+        let verdict: Value = serde_json::from_str(&verdict.to_json()).unwrap_or_default();
         let mut found = differences(&verdict, expected);
         if !found.is_empty() {
             let violations = verdict.get("violations").and_then(Value::as_array).into_iter().flatten();
             found = violations.map(|violation| format!(": {violation}")).chain(found).collect();
         }
+        found.extend(beyond);
         if let Some(data) = chunks.last().and_then(|end| end.get("data")) {
             found.extend(match stream::applied(chunks) {
                 Some(applied) if applied == *data => None,
@@ -153,6 +188,20 @@ fn collect_strings(value: &Value, into: &mut String) {
         Value::Object(members) => members.values().for_each(|member| collect_strings(member, into)),
         _ => {}
     }
+}
+
+/// Describes a violation, or a warning.
+pub(crate) fn describe(violation: &Violation) -> String {
+    let Violation { path, rule, message, .. } = violation;
+    format!(": {path}: {message} [{rule}]")
+}
+
+/// Returns a server-sent event as it was sent, with its data on one line.
+fn event_text(event: &Value) -> String {
+    let name = event.get("event").and_then(Value::as_str);
+    let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
+    let data = event.get("data").map(Value::to_string).unwrap_or_default();
+    format!("{name}data: {data}\n\n")
 }
 
 /// Returns the strings of a list.

@@ -58,6 +58,11 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Returns whether the rulings apply (ruling R77): to this runtime. Others are judged by the specification alone.
+    pub(crate) fn applies_rulings(&self) -> bool {
+        !matches!(self.endpoint, Some(Endpoint::Remote(_)))
+    }
+
     pub(crate) fn endpoint(&self) -> Result<&Endpoint, String> {
         self.endpoint.as_ref().ok_or_else(|| "no server runs".to_owned())
     }

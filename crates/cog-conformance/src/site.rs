@@ -87,5 +87,7 @@ fn answer(
     let path = target.split('?').next().unwrap_or_default();
     asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
     let missing = b"HTTP/1.1 404 x\r\nconnection: close\r\n\r\n".as_slice();
-    stream.write_all(pages.get(path).map_or(missing, Vec::as_slice))
+    // A page that is named with its query is only found with this query.
+    let page = pages.get(target).or_else(|| pages.get(path));
+    stream.write_all(page.map_or(missing, Vec::as_slice))
 }

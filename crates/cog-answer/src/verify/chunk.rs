@@ -8,11 +8,11 @@ use cog_schema::Violation;
 use cog_spec::Checkpoint;
 
 use super::{
-    Form, Item, absent,
+    Form, Item, beyond,
     envelope::{self, DECIDED},
     mistyped,
     module::Standard,
-    read::Document,
+    read::{Document, Event},
     sorted,
 };
 use crate::{emit::CheckpointHasher, error::violation, fold::DataAccumulator};
@@ -55,15 +55,28 @@ impl Part {
 pub(super) fn check(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
     match Part::from_chunk(chunk) {
         Some(Part::Meta) => check_meta(chunk, found),
-        Some(Part::Numbered) => check_numbered(chunk, found),
+        Some(Part::Numbered) => {
+            check_numbered(chunk, found);
+            soften(found, &["chunk.type", "chunk.field"]);
+        }
         Some(Part::Progress) => Form::ProgressChunk.check(chunk, "", &[], found),
         Some(Part::Final) => check_final(standard, chunk, found),
-        Some(Part::Error) => check_error(standard, chunk, found),
+        Some(Part::Error) => {
+            check_error(standard, chunk, found);
+            soften(found, &["streaming", "session_id"]);
+        }
         None => found.push(mistyped(
             chunk,
             "",
             "an object with `chunk`, `progress`, `final`, `error` or `streaming`",
         )),
+    }
+}
+
+/// Turns missing members that only the rulings require into warnings: SPEC 3.2.1 lists the required fields of each chunk.
+fn soften(found: &mut [Violation], paths: &[&str]) {
+    for one in found.iter_mut().filter(|one| one.rule == "required" && paths.contains(&one.path.as_str())) {
+        *one = beyond(&one.path, &one.message);
     }
 }
 
@@ -73,6 +86,7 @@ fn check_meta(chunk: Node<'_>, found: &mut Vec<Violation>) {
     let decided: &[&str] =
         if risk.is_some_and(|risk| risk.is_string() || risk.is_object()) { &["meta.risk"] } else { &[] };
     Form::FirstChunk.check(chunk, "", decided, found);
+    soften(found, &["ok"]);
     if let Some(meta) = chunk.get("meta") {
         envelope::check_meta(meta, "meta", found);
     }
@@ -85,10 +99,16 @@ fn check_numbered(chunk: Node<'_>, found: &mut Vec<Violation>) {
     match kind.and_then(Node::as_str) {
         Some("delta") => Form::Delta.check(inner, "chunk", &[], found),
         Some("snapshot") => Form::Snapshot.check(inner, "chunk", &[], found),
+        _ if inner.is_object() && inner.is_empty() => {
+            found.push(beyond("chunk", "an empty chunk; a heartbeat is `{}`, an empty line or a comment"));
+        }
+        // What it contains shows its type.
+        None if inner.get("delta").is_some() => Form::Delta.check(inner, "chunk", &[], found),
+        None if inner.get("data").is_some() => Form::Snapshot.check(inner, "chunk", &[], found),
         _ if !inner.is_object() => found.push(mistyped(inner, "chunk", "an object")),
         _ => found.push(match kind {
             Some(kind) => mistyped(kind, "chunk.type", "`delta` or `snapshot`"),
-            None => absent("chunk.type", "type"),
+            None => violation("chunk", "required", "`delta` or `data` is required but missing"),
         }),
     }
     if let Some(field) = field.filter(|field| field.is_string() && !is_field(*field)) {
@@ -137,24 +157,56 @@ fn is_field(node: Node<'_>) -> bool {
 
 /// Checks the chunks of a stream: each chunk, then their order (SPEC 3.2.3). Keep-alives, `{}`, are ignored.
 pub(super) fn check_stream(standard: &Standard<'_>, document: &Document, found: &mut Vec<Violation>) {
-    let nodes: Vec<Node<'_>> = match document {
-        Document::Lines(lines) => lines.iter().map(Value::node).collect(),
-        Document::One(value) if value.is_array() => value.elements().collect(),
-        Document::One(value) => vec![value.node()],
+    let nodes: Vec<(Node<'_>, &Event)> = match document {
+        Document::Lines(lines) => lines.iter().map(|line| (line.value.node(), &line.event)).collect(),
+        Document::One(value) if value.is_array() => {
+            value.elements().map(|node| (node, &Event::None)).collect()
+        }
+        Document::One(value) => vec![(value.node(), &Event::None)],
     };
-    // An empty object is a keep-alive.
-    let items = nodes.into_iter().enumerate().filter(|(_, node)| !(node.is_object() && node.is_empty()));
-    let items: Vec<Item<'_>> =
-        items.map(|(index, node)| Item { index, node, part: Part::from_chunk(node) }).collect();
-    for item in &items {
+    let mut items = Vec::new();
+    for (index, (node, event)) in nodes.into_iter().enumerate() {
+        if node.is_object() && node.is_empty() {
+            continue;
+        }
+        let item = Item { index, node, part: Part::from_chunk(node) };
         let mut own = Vec::new();
-        check(standard, item.node, &mut own);
+        check(standard, node, &mut own);
+        own.extend(item.part.and_then(|part| check_event(part, event)));
         found.extend(own.into_iter().map(|one| Violation { path: item.path(&one.path), ..one }));
+        // A heartbeat is no part of the answer.
+        if node.get("chunk").is_none_or(|chunk| !chunk.is_object() || !chunk.is_empty()) {
+            items.push(item);
+        }
     }
     check_ends(&items, found);
     check_sessions(&items, found);
     check_numbers(&items, found);
     check_content(&items, found);
+}
+
+/// Checks that a server-sent event has the name of its chunk (SPEC 3.2.4, ruling R51).
+fn check_event(part: Part, event: &Event) -> Option<Violation> {
+    let name = match part {
+        Part::Meta => "meta",
+        Part::Numbered => "chunk",
+        Part::Progress => "progress",
+        Part::Final => "final",
+        Part::Error => "error",
+    };
+    match event {
+        Event::Named(found) if found != name => {
+            let message = format!("found `event: {}`; allowed: `event: {name}`", shown_name(found));
+            Some(violation("", "event", message))
+        }
+        Event::Unnamed => Some(beyond("", &format!("the event has no name; write `event: {name}`"))),
+        Event::Named(_) | Event::None => None,
+    }
+}
+
+/// Returns a name of a recording, for a message.
+fn shown_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
 /// Checks that only the first chunk is meta, and only the last one ends the stream.
@@ -195,17 +247,24 @@ fn session<'a>(item: &Item<'a>) -> Option<&'a str> {
     item.node.get("session_id")?.as_str()
 }
 
-/// Checks that the sorted numbers start at 1, or where a resumed stream continues, and have no gaps.
+/// Checks that the sorted numbers start at 1, or where a resumed stream continues, and increase. That they have no gaps is only a
+/// ruling (R41).
 fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let resumed = items.iter().find_map(|item| item.node.get("resume_from_seq")?.as_u64());
-    let mut expected = resumed.unwrap_or(0) + 1;
+    let start = resumed.unwrap_or(0) + 1;
+    let mut expected = start;
     for (item, seq) in sorted(items) {
-        let message = match seq.cmp(&expected) {
-            Ordering::Less => Some(format!("duplicate sequence number {seq}")),
-            Ordering::Equal => None,
-            Ordering::Greater => Some(format!("found {seq}; expected {expected}")),
-        };
-        found.extend(message.map(|message| violation(&item.path("chunk.seq"), "seq", message)));
+        let path = item.path("chunk.seq");
+        match seq.cmp(&expected) {
+            Ordering::Less => {
+                found.push(violation(&path, "seq", format!("duplicate sequence number {seq}")));
+            }
+            Ordering::Equal => {}
+            Ordering::Greater if expected == start => {
+                found.push(violation(&path, "seq", format!("found {seq}; expected {expected}")));
+            }
+            Ordering::Greater => found.push(beyond(&path, &format!("found {seq}; expected {expected}"))),
+        }
         expected = seq.saturating_add(1);
     }
 }
@@ -216,6 +275,16 @@ fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
 /// each field add up to its final value (ruling R45). What came before a resumed stream is unknown.
 fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
     if items.iter().any(|item| item.node.get("resumed").is_some()) {
+        return;
+    }
+    // What a chunk without a path belongs to is unknown, and so is what is missing in a gap.
+    let is_vague = |item: &Item<'_>| {
+        let chunk = item.node.get("chunk");
+        chunk.is_some_and(|chunk| chunk.get("delta").is_some() && chunk.get("field").is_none())
+    };
+    let numbers = sorted(items).into_iter().map(|(_, seq)| seq);
+    let has_gaps = numbers.clone().zip(numbers.skip(1)).any(|(seq, next)| next > seq.saturating_add(1));
+    if has_gaps || items.iter().any(is_vague) {
         return;
     }
     let mut content = Content::default();

@@ -7,6 +7,9 @@ use crate::error::violation;
 /// The keys of an envelope. Keys that start with `_` are also allowed.
 const KEYS: [&str; 5] = ["ok", "meta", "data", "error", "partial_data"];
 
+/// The keys that other runtimes add, which readers ignore (ruling R77).
+const IGNORED: [&str; 3] = ["version", "module", "provider"];
+
 /// The paths that the contract of the module decides, or without a module the specification's own contract.
 pub(super) const DECIDED: [&str; 4] = ["meta.confidence", "meta.risk", "meta.explain", "error.code"];
 
@@ -25,7 +28,9 @@ pub(super) fn check(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec
         Some((ok, None)) => found.push(mistyped(ok, "ok", "true or false")),
         None => found.push(absent("ok", "ok")),
     }
-    let unknown = envelope.members().filter(|(key, _)| !KEYS.contains(key) && !key.starts_with('_'));
+    let unknown = envelope
+        .members()
+        .filter(|(key, _)| !KEYS.contains(key) && !IGNORED.contains(key) && !key.starts_with('_'));
     found.extend(unknown.map(|(key, _)| {
         violation(key, "additionalProperties", "unknown key of an envelope; put business fields in `data`")
     }));

@@ -6,7 +6,7 @@ use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Code, ErrorCode, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
-use super::{Form, Kind, Verdict, absent, envelope, mistyped};
+use super::{BEYOND, Form, Kind, Verdict, absent, envelope, mistyped};
 use crate::{
     error::{self, violation},
     finalize,
@@ -45,9 +45,12 @@ impl<'a> Standard<'a> {
         found.extend(missing.filter(|_| self.module.is_none()));
     }
 
-    /// Returns whether a violation is only a warning: the rationale is missing, and neither the module's schema nor its
-    /// constraints name it (ruling R67).
+    /// Returns whether a violation is only a warning: it is beyond the specification (ruling R77), or the rationale is missing, and
+    /// neither the module's schema nor its constraints name it (ruling R67).
     pub(super) fn is_warning(&self, violation: &Violation) -> bool {
+        if violation.rule == BEYOND {
+            return true;
+        }
         let Some((manifest, contract)) = self.module else { return false };
         let is_named = contract.names_rationale() || manifest.constraints.require_rationale;
         violation.rule == "rationale" && !is_named

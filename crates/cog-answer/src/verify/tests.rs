@@ -31,6 +31,7 @@ mod detection {
         let cases = [
             (r#"[{"role": "user"}]"#, Some(Kind::Messages)),
             (r#"{"messages": [{"role": "user"}]}"#, Some(Kind::Messages)),
+            ("{\n  \"role\": \"user\",\n  \"content\": []\n}", Some(Kind::Messages)),
             ("{\"role\": \"user\"}\n{\"role\": \"user\"}\n", Some(Kind::Messages)),
             (r#"{"protocol": "harmony_handoff_v1"}"#, Some(Kind::Handoff)),
             ("{\"chunk\": {}}\n{\"final\": true}\n", Some(Kind::Stream)),
@@ -88,13 +89,17 @@ mod handoffs {
         let packet = json!({
             "protocol": "harmony_handoff_v1",
             "meta": { "source_agent": "a", "target_agent": "b", "timestamp": "2024-03-20T10:00:00Z" },
-            "context": { "primary_objective": "x" },
+            "context": { "primary_objective": "x", "constraints": [], "artifacts": {} },
         });
         assert_eq!(broken(&verify(&packet.to_string(), None, None)), [] as [&str; 0]);
         let mut sealed = packet.clone();
         sealed["meta"]["objective_hash"] = hash("0").into();
         let paths = broken(&verify(&sealed.to_string(), None, None));
         assert_eq!(paths, ["context.primary_objective objective_hash"]);
+        let mut silent = packet.clone();
+        silent["context"] = json!({ "primary_objective": "x", "artifacts": null });
+        let paths = broken(&verify(&silent.to_string(), None, None));
+        assert_eq!(paths, ["context.constraints required", "context.artifacts required"]);
         let mut other = packet;
         other["protocol"] = "harmony_handoff_v9".into();
         assert_eq!(broken(&verify(&other.to_string(), None, None)), ["protocol protocol"]);
@@ -125,6 +130,10 @@ mod envelopes {
             (json!({ "data": null }), "data type"),
             (json!({ "error": { "code": "E2006", "message": "x" } }), "error envelope"),
             (json!({ "result": 1 }), "result additionalProperties"),
+            (
+                json!({ "usage": {}, "provider": "x", "version": "2.2", "module": "m" }),
+                "usage additionalProperties",
+            ),
             (json!({ "_warnings": [{ "code": "W2001" }] }), "_warnings[0].message required"),
         ];
         for (change, expected) in cases {
@@ -264,6 +273,62 @@ mod streams {
         json!({ "chunk": { "seq": seq, "type": "delta", "field": "data.a", "delta": text } }).to_string()
     }
 
+    /// Returns the name of the server-sent event of a chunk.
+    fn name(line: &str) -> &'static str {
+        let keys = ["chunk", "progress", "final", "error", "meta"];
+        keys.into_iter()
+            .find(|key| line.contains(&format!("{{\"{key}\":")))
+            .unwrap_or_else(|| if line.contains("\"error\":") { "error" } else { "meta" })
+    }
+
+    #[test]
+    fn names_of_events_are_those_of_their_chunks() {
+        let chunk = delta(1, "xy");
+        let stream = |meta: &str, second: &str, end: &str| {
+            verify(
+                &format!("{meta}data: {META}\n\n{second}data: {chunk}\n\n{end}data: {END}\n\n"),
+                None,
+                None,
+            )
+        };
+        let verdict = stream("event: meta\n", "event: delta\n", "event: done\n");
+        assert_eq!(broken(&verdict), ["[1] event", "[2] event"]);
+        assert_eq!(verdict.violations[0].message, "found `event: delta`; allowed: `event: chunk`");
+        let verdict = stream("event: meta\n", "id: s:1\n", "event: final\n");
+        assert_eq!((verdict.valid, verdict.warnings.len()), (true, 1));
+        assert_eq!(verdict.warnings[0].rule, "beyond_specification");
+    }
+
+    #[test]
+    fn requirements_of_rulings_are_warnings() {
+        let bare = r#"{"chunk": {"seq": 1, "delta": "xy"}}"#;
+        let state = r#"{"chunk": {"seq": 2, "data": {"a": "xy"}}}"#;
+        let error = r#"{"ok": false, "error": {"code": "E2002", "message": "Late.", "recoverable": true}}"#;
+        let open = META.replace(r#""ok": true, "#, "");
+        for (lines, warnings) in [
+            (vec![META, bare, END], 2),
+            (vec![META, &delta(1, "x"), "{\"chunk\": {}}", &delta(2, "y"), END], 1),
+            (vec![META, &delta(1, "x"), &delta(7, "y"), END], 1),
+            (vec![META, &delta(1, "x"), state, END], 1),
+            (vec![META, error], 2),
+            (vec![&open, END], 1),
+        ] {
+            let verdict = verify(&lines.join("\n"), None, None);
+            assert_eq!(broken(&verdict), [] as [&str; 0], "{lines:?}");
+            let rules: Vec<&str> = verdict.warnings.iter().map(|one| one.rule.as_str()).collect();
+            assert_eq!(rules, vec!["beyond_specification"; warnings], "{lines:?}");
+        }
+        // The specification itself requires a number, an error, and a session.
+        let no_session = META.replace(r#""session_id": "s", "#, "");
+        for (lines, expected) in [
+            (vec![META, r#"{"chunk": {"delta": "xy"}}"#, END], "[1].chunk.seq required"),
+            (vec![META, r#"{"ok": false}"#], "[1].error required"),
+            (vec![&no_session, END], "[0].session_id required"),
+        ] {
+            assert_eq!(rules_of(&lines), [expected]);
+        }
+    }
+
     fn rules_of(lines: &[&str]) -> Vec<String> {
         broken(&verify(&lines.join("\n"), Some(Kind::Stream), None))
     }
@@ -276,9 +341,16 @@ mod streams {
             let lines: Vec<String> = chunks(&plain(), text, 5, reason).iter().map(ToJson::to_json).collect();
             assert_eq!(broken(&verify(&lines.join("\n"), None, None)), [] as [&str; 0]);
             assert_eq!(broken(&verify(&format!("[{}]", lines.join(",")), None, None)), [] as [&str; 0]);
-            let events = lines.iter().map(|line| format!("event: chunk\nid: s:1\ndata: {line}\n\n"));
-            let events = format!("retry: 1000\n: alive\n\n{}", events.collect::<String>());
-            assert_eq!(broken(&verify(&events, None, None)), [] as [&str; 0]);
+            let named: Vec<String> = lines
+                .iter()
+                .map(|line| format!("event: {}\nid: s:1\ndata: {line}\n\n", name(line)))
+                .collect();
+            let late: Vec<String> =
+                lines.iter().map(|line| format!("data: {line}\nevent:{}\n\n", name(line))).collect();
+            for events in [named.concat(), late.concat(), named.concat().replace("\n\n", "\n")] {
+                let verdict = verify(&format!("retry: 1000\n: alive\n\n{events}"), None, None);
+                assert_eq!((broken(&verdict), verdict.warnings), (vec![], vec![]));
+            }
         }
     }
 
@@ -288,9 +360,8 @@ mod streams {
     }
 
     #[test]
-    fn rejects_gaps_in_numbers() {
+    fn rejects_numbers_that_repeat_or_start_late() {
         assert_eq!(rules_of(&[META, &delta(2, "xy"), END]), ["[1].chunk.seq seq"]);
-        assert_eq!(rules_of(&[META, &delta(1, "x"), &delta(3, "y"), END]), ["[2].chunk.seq seq"]);
         assert_eq!(rules_of(&[META, &delta(1, "x"), &delta(1, "y"), END]), ["[2].chunk.seq seq"]);
         assert_eq!(rules_of(&[META, &delta(0, "xy"), END]), ["[1].chunk.seq type", "[1].chunk.seq seq"]);
     }

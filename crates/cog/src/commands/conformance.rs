@@ -124,7 +124,7 @@ fn level_text(level: &LevelReport, palette: Palette, columns: usize) -> String {
     };
     let head = palette.bold(format_args!("level {}", level.level));
     let mut text = format!("{head}  {state}  {passed} of {} cases: {}\n", level.cases.len(), level.title);
-    for case in level.cases.iter().filter(|case| !case.passed) {
+    for case in level.cases.iter().filter(|case| !case.passed || !case.beyond.is_empty()) {
         text += &case_text(case, palette, columns);
     }
     text
@@ -133,14 +133,21 @@ fn level_text(level: &LevelReport, palette: Palette, columns: usize) -> String {
 fn case_text(case: &CaseReport, palette: Palette, columns: usize) -> String {
     let optional = if case.optional { " (optional)" } else { "" };
     let mut text = format!("  {} {}{optional}\n", palette.name(case.codes.join(" ")), case.name);
-    for difference in case.differences.iter().take(MAX_DIFFERENCES) {
+    text += &differences_text(&case.differences, "", palette, columns);
+    text += &differences_text(&case.beyond, "beyond the specification: ", palette, columns);
+    text
+}
+
+fn differences_text(differences: &[String], label: &str, palette: Palette, columns: usize) -> String {
+    let mut text = String::new();
+    for difference in differences.iter().take(MAX_DIFFERENCES) {
         let shown: String = difference.chars().take(MAX_CHARS).collect();
         let shown = if shown.len() < difference.len() { shown + "…" } else { shown };
-        for line in wrap(&shown, columns.saturating_sub(4)) {
+        for line in wrap(&format!("{label}{shown}"), columns.saturating_sub(4)) {
             text += &format!("    {line}\n");
         }
     }
-    let more = case.differences.len().saturating_sub(MAX_DIFFERENCES);
+    let more = differences.len().saturating_sub(MAX_DIFFERENCES);
     if more > 0 {
         text += &format!("    {}\n", palette.dim(format_args!("… {more} more")));
     }

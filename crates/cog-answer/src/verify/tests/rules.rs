@@ -48,7 +48,8 @@ fn wrong_number_is_a_duplicate_or_a_gap() {
     };
     assert_eq!(found(&[1, 2]), [] as [&str; 0]);
     assert_eq!(found(&[1, 1]), ["duplicate sequence number 1"]);
-    assert_eq!(found(&[1, 3]), ["found 3; expected 2"]);
+    assert_eq!(found(&[2, 3]), ["found 2; expected 1"]);
+    assert_eq!(found(&[1, 3]), [] as [&str; 0]);
 }
 
 #[test]
@@ -78,7 +79,8 @@ fn chunk_of_an_error_has_an_error() {
 #[test]
 fn numbered_chunk_is_an_object() {
     assert_eq!(broken(&judge(&json!({ "chunk": 7 }))), ["chunk type"]);
-    assert_eq!(broken(&judge(&json!({ "chunk": {} }))), ["chunk.type required"]);
+    assert_eq!(broken(&judge(&json!({ "chunk": { "seq": 1 } }))), ["chunk required"]);
+    assert_eq!(broken(&judge(&json!({ "chunk": { "seq": 1, "type": "delta" } }))), ["chunk.delta required"]);
 }
 
 #[test]
