@@ -66,6 +66,10 @@ fn check_count(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<()
 /// # Errors
 /// Why it is refused.
 pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
+    if rules.media_types().is_empty() {
+        // Before anything is fetched or measured: no content could be accepted (ruling R80).
+        return Err(MediaError::unsupported(Some("a media file"), &[]));
+    }
     source.check(&rules)?;
     let mut expected = MediaDeclaration::from_source(&source);
     let tool = access.tool.clone();

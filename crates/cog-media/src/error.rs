@@ -252,7 +252,10 @@ impl MediaError {
     /// Returns what to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::Unsupported { found, .. } => conversion(found.as_deref().unwrap_or_default()),
+            Self::Unsupported { found, allowed } => {
+                let found = found.as_deref().unwrap_or_default();
+                unlisted(found, allowed).unwrap_or_else(|| conversion(found))
+            }
             Self::TooLarge { .. } => {
                 "Reduce the file size, or raise `modalities.constraints.max_size_mb` up to the limit for this kind."
             }
@@ -317,6 +320,33 @@ impl MediaError {
             if allowed.is_empty() { Modality::Text.as_str().to_owned() } else { allowed.join(", ") };
         Self::Unsupported { found, allowed }
     }
+}
+
+/// Returns what to do about a file of a kind that the module does not list. Converting it would not help.
+fn unlisted(found: &str, allowed: &str) -> Option<&'static str> {
+    if allowed == Modality::Text.as_str() {
+        return Some(
+            "The module accepts text only; to accept files, list their types in its `modalities.input`, such as `[text, image]`.",
+        );
+    }
+    let (prefix, help) = match found {
+        "application/pdf" => (
+            "application/pdf",
+            "List `document` in `modalities.input` of the module, or send one of the allowed types.",
+        ),
+        _ if found.starts_with("image/") => {
+            ("image/", "List `image` in `modalities.input` of the module, or send one of the allowed types.")
+        }
+        _ if found.starts_with("audio/") => {
+            ("audio/", "List `audio` in `modalities.input` of the module, or send one of the allowed types.")
+        }
+        _ if found.starts_with("video/") => {
+            ("video/", "List `video` in `modalities.input` of the module, or send one of the allowed types.")
+        }
+        _ => return None,
+    };
+    let is_listed = allowed.split(", ").any(|media_type| media_type.starts_with(prefix));
+    (!is_listed).then_some(help)
 }
 
 fn unsupported(found: Option<&str>) -> String {
