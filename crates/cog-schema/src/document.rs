@@ -12,6 +12,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
+pub use self::lint::without_unsupported_patterns;
 use crate::{
     locate::context_pointers, rules::Rules, subschema::token, violation::SchemaError, wording::nearest,
 };

@@ -8,6 +8,7 @@
 //! - [`Contract::project`] translates the contract into the dialect of a provider, with a list of the losses.
 //! - [`Contract::portability`] returns where each constraint is enforced, for a provider.
 //! - [`Enforcement`] lists what an engine ignores of a schema that it accepts.
+//! - [`Contract::conflicts`] proves that no answer can succeed, where the schema and the rules exclude each other.
 //! - [`Contract::sample`] generates an answer that satisfies the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] find the fields for text and media in an input,
 //!   [`Contract::place_media`] the fields for generated media in an answer.
@@ -16,6 +17,7 @@
 //! Checks read the tree of `cog_json` directly; no second tree is built.
 
 mod check;
+mod conflict;
 mod constraints;
 mod contract;
 mod dialect;
@@ -42,6 +44,7 @@ mod wording;
 pub use self::violation::SchemaError;
 pub use check::{DataCheck, ExcessInsights};
 pub use contract::Contract;
+pub use document::without_unsupported_patterns;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;
 pub use input_fields::{FieldTypes, InputField, MediaField};

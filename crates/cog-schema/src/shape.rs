@@ -77,6 +77,22 @@ impl Types {
         NAMES.iter().find(|(_, known)| *known == name).map_or(Types::ANY, |(types, _)| *types)
     }
 
+    /// Returns the types that the value of `type` names.
+    pub(crate) fn from_keyword(kind: &Value) -> Types {
+        match kind {
+            Value::String(name) => Types::named(name),
+            Value::Array(_) => {
+                names(Some(kind)).fold(Types::default(), |sum, name| sum.or(Types::named(name)))
+            }
+            _ => Types::ANY,
+        }
+    }
+
+    /// Returns these types without others.
+    pub(crate) const fn without(self, other: Types) -> Types {
+        Types(self.0 & !other.0)
+    }
+
     fn from_value(value: &Value) -> Types {
         match value {
             Value::Null => Types::NULL,
@@ -178,14 +194,7 @@ impl Contract {
 
     /// Returns the types that the keywords of one schema allow.
     fn own_types(&self, schema: &SchemaNode) -> Types {
-        let named = match self.keyword(schema, "type") {
-            Some(Value::String(name)) => Types::named(name),
-            Some(Value::Array(names)) => names
-                .iter()
-                .filter_map(Value::as_str)
-                .fold(Types::default(), |sum, name| sum.or(Types::named(name))),
-            _ => Types::ANY,
-        };
+        let named = self.keyword(schema, "type").map_or(Types::ANY, Types::from_keyword);
         let listed = match (self.keyword(schema, "enum"), self.keyword(schema, "const")) {
             (Some(Value::Array(values)), _) => {
                 values.iter().fold(Types::default(), |sum, value| sum.or(Types::from_value(value)))

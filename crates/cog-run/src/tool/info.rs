@@ -7,7 +7,7 @@ use std::{
 use cog_harmony::ToolDefinition;
 use cog_json::{Node, Value};
 use cog_module::Module;
-use cog_schema::{Contract, Rules, Violation};
+use cog_schema::{Contract, Rules, Violation, without_unsupported_patterns};
 use cog_spec::{Dialect, Format, Manifest, Tier};
 use serde_json::{Map, json};
 use thiserror::Error;
@@ -187,6 +187,8 @@ impl ArgumentsSchema {
     /// # Errors
     /// Every problem of the schema with its location.
     pub(crate) fn compile(parameters: &serde_json::Value) -> Result<Self, String> {
+        // The tool checks its arguments itself, so what cannot be checked here is no reason to do without the tool.
+        let parameters = &without_unsupported_patterns(parameters);
         let mut document = Map::new();
         for key in DEFINITIONS {
             document.extend(parameters.get(key).map(|value| (key.to_owned(), value.clone())));
@@ -252,6 +254,24 @@ mod tests {
 
     fn info(name: &str, parameters: serde_json::Value) -> Result<ToolInfo, InvalidTool> {
         ToolInfo::new(name, "Adds.", &Value::from(parameters))
+    }
+
+    #[test]
+    fn tool_with_a_pattern_of_another_engine_is_offered() {
+        let look_ahead = r"^(?!\.)[a-z]+@[a-z.]+$";
+        let parameters = json!({
+            "type": "object",
+            "properties": { "mail": { "type": "string", "pattern": look_ahead, "description": "Who." } },
+            "patternProperties": { "^(?=x)": { "type": "integer" } },
+            "additionalProperties": false,
+        });
+        let info = info("send", parameters).unwrap();
+        let sent = info.definition(Dialect::JsonSchema).parameters.to_string();
+        assert!(sent.contains("Who. It must match the regular expression"), "{sent}");
+        let arguments = Value::parse(r#"{"mail": "a@b.c", "x1": 1}"#).unwrap();
+        assert_eq!(info.schema.check(arguments.node()), []);
+        let arguments = Value::parse(r#"{"mail": 7}"#).unwrap();
+        assert_eq!(info.schema.check(arguments.node()).len(), 1);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::subschema::names;
+
 /// A media input.
 pub(super) const INPUT: &str = "MediaInput";
 
@@ -15,16 +17,21 @@ const SOURCES: [&str; 3] = ["url", "base64", "file"];
 /// The `media_type` of SPEC 2.3.
 const MEDIA_TYPES: &str = "^(image|audio|video)/[a-z0-9.+-]+$";
 
-/// Adds the definition of the runtime to each media input, found by name or by structure. Returns their pointers.
+/// Adds the definition of the runtime to each media input, found by name or by structure, and to the media output, found by name.
+/// Returns the pointers of the inputs.
 ///
 /// The author's keywords stay, so that nothing is accepted that the author forbids (ruling R14).
 pub(super) fn add(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
-    let names = [format!("/$defs/{INPUT}"), format!("/definitions/{INPUT}")];
+    let inputs = [format!("/$defs/{INPUT}"), format!("/definitions/{INPUT}")];
+    let outputs = [format!("/$defs/{OUTPUT}"), format!("/definitions/{OUTPUT}")];
     let mut found = Vec::new();
     for pointer in schemas {
+        if outputs.contains(pointer) {
+            document.pointer_mut(pointer).and_then(Value::as_object_mut).into_iter().for_each(extend_output);
+        }
         let Some(schema) = document.pointer(pointer) else { continue };
         let branches = branches(document, schema);
-        if !names.contains(pointer) && !lists_sources(&branches) {
+        if !inputs.contains(pointer) && !lists_sources(&branches) {
             continue;
         }
         if let Some(Value::Object(own)) = document.pointer_mut(pointer) {
@@ -92,6 +99,18 @@ fn extend(own: &mut Map<String, Value>, mut branches: Vec<Value>, documents: boo
     }
 }
 
+/// Adds what the runtime requires of a generated file to the author's definition. A definition with branches says for itself what it
+/// accepts, and one of another type is no media object.
+fn extend_output(own: &mut Map<String, Value>) {
+    let has_branches =
+        ["oneOf", "anyOf", "allOf", "$ref"].into_iter().any(|keyword| own.contains_key(keyword));
+    let is_object = own.get("type").is_none_or(|kind| kind == "object");
+    let is_closed = own.get("additionalProperties") == Some(&Value::Bool(false));
+    if !has_branches && is_object && !is_closed {
+        merge(own, &output());
+    }
+}
+
 /// The source of SPEC 9: a file that was uploaded before.
 const UPLOAD: &str = "upload_ref";
 
@@ -134,6 +153,8 @@ fn widen(own: &mut Map<String, Value>, documents: bool) {
 
 /// Adds the keywords of `other` that `own` does not have. Of `required` and `properties`, the members are added.
 fn merge(own: &mut Map<String, Value>, other: &Value) {
+    let is_closed = own.get("additionalProperties") == Some(&Value::Bool(false));
+    let is_required = |name: &str| names(other.get("required")).any(|required| required == name);
     for (keyword, added) in other.as_object().into_iter().flatten() {
         match (own.get_mut(keyword), added) {
             (None, _) => drop(own.insert(keyword.clone(), added.clone())),
@@ -141,7 +162,8 @@ fn merge(own: &mut Map<String, Value>, other: &Value) {
                 names.extend(more.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
             }
             (Some(Value::Object(properties)), Value::Object(more)) if keyword == "properties" => {
-                for (name, schema) in more {
+                // An author who closes a definition forbids what the runtime only allows.
+                for (name, schema) in more.iter().filter(|(name, _)| !is_closed || is_required(name)) {
                     merge_property(properties, name, schema);
                 }
             }
@@ -301,7 +323,7 @@ pub(super) fn packet() -> Value {
             },
             "context": {
                 "type": "object",
-                "required": ["primary_objective"],
+                "required": ["primary_objective", "constraints", "artifacts"],
                 "properties": {
                     "primary_objective": text("The task, which does not change."),
                     "status": text("How far the task is."),

@@ -4,7 +4,7 @@ mod keywords;
 
 use cog_json::Value as Tree;
 use cog_spec::Risk;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Parts, reach::Reached};
 use crate::{
@@ -79,8 +79,8 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
 }
 
 /// Returns the suggestion for common mistakes at a keyword.
-fn advice(schema: &Value, at: &str, rule: &str) -> Option<String> {
-    let value = schema.pointer(at)?;
+fn advice(parent: &Value, at: &str, rule: &str) -> Option<String> {
+    let value = parent.pointer(at)?;
     let mut names = at.rsplit('/');
     let keyword = names.next().filter(|_| names.next() != Some("properties"))?;
     match (keyword, value) {
@@ -89,6 +89,23 @@ fn advice(schema: &Value, at: &str, rule: &str) -> Option<String> {
         }
         ("items", Value::String(name)) => {
             Some(format!("Write a schema, such as `{{ \"type\": \"{name}\" }}`."))
+        }
+        ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(is_exclusive)) => {
+            let bound = if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" };
+            let (schema, _) = at.rsplit_once('/').unwrap_or_default();
+            let number = parent
+                .pointer(schema)
+                .and_then(|schema| schema.get(bound))
+                .filter(|number| number.is_number());
+            Some(match (is_exclusive, number) {
+                (true, Some(number)) => format!(
+                    "This is Draft-04; in Draft-07, write `\"{keyword}\": {number}` instead of `{bound}` and this."
+                ),
+                (true, None) => format!("This is Draft-04; in Draft-07, `{keyword}` is the bound itself."),
+                (false, _) => {
+                    format!("This is Draft-04; in Draft-07, remove it: `{bound}` includes the bound.")
+                }
+            })
         }
         ("type", Value::String(name)) => type_name(name).map(|known| format!("Write {}.", quoted(known))),
         _ => without_quotes(value, rule),
@@ -134,6 +151,50 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
     let names = names.into_iter().flat_map(|members| members.keys());
     let names = names.map(|name| (format!("{pointer}/patternProperties/{}", token(name)), name.clone()));
     own.into_iter().chain(names).collect()
+}
+
+/// Returns a schema without the patterns that cannot be matched in linear time, such as one with look-around; the descriptions
+/// contain them instead. For schemas of other programs, which check such patterns themselves.
+pub fn without_unsupported_patterns(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let mut open = vec![&mut schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                remove_unsupported_patterns(members);
+                let inner = members.iter_mut().filter(|(key, _)| !is_data(key));
+                open.extend(inner.map(|(_, member)| member));
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    schema
+}
+
+/// Returns whether the value of a keyword is data, and contains no schema.
+fn is_data(keyword: &str) -> bool {
+    matches!(keyword, "enum" | "const" | "default" | "examples")
+}
+
+fn remove_unsupported_patterns(members: &mut Map<String, Value>) {
+    let pattern = members.get("pattern").and_then(Value::as_str).map(str::to_owned);
+    if let Some(pattern) = pattern.filter(|pattern| Pattern::new(pattern).is_err()) {
+        members.remove("pattern");
+        let about = members.get("description").and_then(Value::as_str).unwrap_or_default();
+        let separator = if about.is_empty() { "" } else { " " };
+        let about = format!("{about}{separator}It must match the regular expression `{pattern}`.");
+        members.insert("description".to_owned(), about.into());
+    }
+    let Some(named) = members.get_mut("patternProperties").and_then(Value::as_object_mut) else { return };
+    let count = named.len();
+    named.retain(|pattern, _| Pattern::new(pattern).is_ok());
+    if named.len() < count
+        && members.get("additionalProperties").is_some_and(|rest| rest != &Value::Bool(true))
+    {
+        // The names that the pattern allowed would now be forbidden.
+        members.remove("additionalProperties");
+    }
 }
 
 /// The suggestion for unsupported patterns.

@@ -208,6 +208,51 @@ fn definition_of_media_is_added_to_the_branches_of_the_author() {
 }
 
 #[test]
+fn what_a_closed_branch_does_not_name_stays_forbidden() {
+    let source = |kind: &str, key: &str| {
+        json!({
+            "additionalProperties": false,
+            "properties": { "type": { "const": kind }, key: { "type": "string" } },
+            "required": ["type", key],
+        })
+    };
+    let branches = json!([source("url", "url"), source("base64", "data"), source("file", "path")]);
+    let original = json!({ "input": { "properties": { "photo": { "oneOf": branches } } } });
+    let document = Document::read(&original, &rules()).unwrap();
+    let found = document.value.pointer("/input/properties/photo/oneOf").unwrap();
+    let names = |at: usize| {
+        let mut names: Vec<&str> =
+            found[at]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(0), ["type", "url"]);
+    // The runtime cannot do without the type of bytes.
+    assert_eq!(names(1), ["data", "media_type", "type"]);
+    assert_eq!(names(3), ["type", "upload_id"]);
+}
+
+#[test]
+fn definition_of_a_generated_file_is_added_to_the_one_of_the_author() {
+    let defined = |own: Value| {
+        let original = json!({ "data": { "properties": { "made": { "$ref": "#/$defs/MediaOutput" } } }, "$defs": { "MediaOutput": own } });
+        Document::read(&original, &rules()).unwrap().value.pointer("/$defs/MediaOutput").cloned().unwrap()
+    };
+    let own = json!({ "required": ["caption"], "properties": { "caption": {}, "type": { "const": "url" }, "media_type": { "enum": ["image/png"] } } });
+    let found = defined(own);
+    assert_eq!(found["required"], json!(["caption", "type", "media_type"]));
+    assert_eq!(found["properties"]["type"]["const"], "url");
+    assert_eq!(found["properties"]["media_type"]["enum"], json!(["image/png"]));
+    for own in [
+        json!({ "oneOf": [{ "required": ["text"] }, { "required": ["url"] }] }),
+        json!({ "type": "string", "format": "uri" }),
+        json!({ "additionalProperties": false, "properties": { "url": {} } }),
+    ] {
+        assert_eq!(defined(own.clone()), own);
+    }
+}
+
+#[test]
 fn rejects_references_that_fan_out() {
     let twice = |next: &str| json!({ "allOf": [{ "$ref": next }, { "$ref": next }] });
     let mut parts = serde_json::Map::new();

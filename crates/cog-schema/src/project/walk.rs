@@ -186,7 +186,14 @@ impl<'a> Walk<'a> {
             _ => return Ok(self.anything(at)),
         };
         if let Some(pointer) = referred(schema) {
-            return Ok(self.defs.refer(&pointer));
+            let reference = self.defs.refer(&pointer);
+            // Many dialects forbid members next to `$ref`. A choice of one schema has the same values, and room for the description.
+            let description = members.get("description");
+            let sent = description.and_then(|text| self.sent("description", text, at, &Map::new()));
+            return Ok(match sent {
+                Some(description) => json!({ "anyOf": [reference], "description": description }),
+                None => reference,
+            });
         }
         // No dialect combines schemas as `allOf` does. `verbatim` ones returned above.
         if members.contains_key("allOf") {
@@ -208,7 +215,11 @@ impl<'a> Walk<'a> {
         while let Some(pointer) = open.pop() {
             let Some(schema) = copy.pointer_mut(&pointer) else { continue };
             if let Some(local) = referred(schema) {
+                let description = schema.get("description").cloned();
                 *schema = self.defs.refer(&local);
+                if let (Some(members), Some(description)) = (schema.as_object_mut(), description) {
+                    members.insert("description".to_owned(), description);
+                }
                 continue;
             }
             if let Some(pattern) = schema.get_mut("pattern") {

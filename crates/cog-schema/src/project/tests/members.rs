@@ -124,3 +124,20 @@ fn optional_member_becomes_nullable_once() {
         assert_eq!(field(Dialect::OpenAiStrict, schema), (sent, vec!["required projected".to_owned()]));
     }
 }
+
+#[test]
+fn description_next_to_a_reference_is_sent() {
+    let schema = json!({
+        "data": { "type": "object", "required": ["chart"], "properties": {
+            "chart": { "$ref": "#/$defs/Chart", "description": "The leading chart." },
+        } },
+        "$defs": { "Chart": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string" } } } },
+    });
+    for dialect in
+        [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::LlamaCpp]
+    {
+        let projection = contract(schema.clone(), Format::V22).project(dialect);
+        let sent = projection.schema.unwrap().to_string();
+        assert!(sent.contains("The leading chart."), "{dialect} {sent}");
+    }
+}
