@@ -30,6 +30,15 @@ pub enum Target {
     V25,
 }
 
+impl Target {
+    const fn format(self) -> Format {
+        match self {
+            Self::V22 => Format::V22,
+            Self::V25 => Format::V25,
+        }
+    }
+}
+
 /// The changes of a migration, not yet written.
 #[derive(Debug, Clone)]
 pub struct Migration {
@@ -52,14 +61,17 @@ pub struct Migration {
 /// A module that already has the target format needs no change.
 ///
 /// # Errors
-/// If the module does not load, is built in, or cannot be edited.
+/// If the module does not load, is built in and has an older format, or cannot be edited.
 pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> {
     let module = load(origin)?;
-    let Origin::Directory(directory) = origin else {
-        return Err(MigrateError::BuiltIn { name: module.manifest.name.clone() });
+    let from = module.manifest.format;
+    let is_current = from >= target.format() && module.manifest.tier.is_some();
+    let directory = match origin {
+        Origin::Directory(directory) => directory.clone(),
+        _ if is_current => origin.path_of(""),
+        _ => return Err(MigrateError::BuiltIn { name: module.manifest.name.clone() }),
     };
     let mut draft = Draft::new(origin);
-    let from = module.manifest.format;
     let mut to = from;
     if from < Format::V22 {
         to_v22(&module, &mut draft)?;
@@ -73,14 +85,7 @@ pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> 
         to = Format::V25;
     }
     let (changes, notes) = draft.finish();
-    Ok(Migration {
-        name: module.manifest.name.clone(),
-        directory: directory.clone(),
-        from,
-        to,
-        changes,
-        notes,
-    })
+    Ok(Migration { name: module.manifest.name.clone(), directory, from, to, changes, notes })
 }
 
 fn to_v22(module: &Module, draft: &mut Draft<'_>) -> Result<(), MigrateError> {
@@ -186,8 +191,11 @@ pub enum MigrateError {
         name: String,
     },
     /// The manifest has a form that text cannot be inserted into.
-    #[error("module.yaml uses flow style (`{{ }}`), which cannot be edited")]
-    FlowStyle,
+    #[error("{}: the manifest uses flow style (`{{ }}`), which cannot be edited", .path.display())]
+    FlowStyle {
+        /// The manifest.
+        path: PathBuf,
+    },
     /// The result would not load: an error in this program.
     #[error("the migrated module is invalid: {0}")]
     Result(LoadError),
@@ -207,7 +215,7 @@ impl MigrateError {
         match self {
             Self::Load(_) | Self::Result(_) => None,
             Self::BuiltIn { name } => Some(format!("Run `cog new NAME --from {name}` to create a copy.")),
-            Self::FlowStyle => Some("Write each key on its own line, without braces.".to_owned()),
+            Self::FlowStyle { .. } => Some("Write each key on its own line, without braces.".to_owned()),
             Self::File { error, .. } => Some(error.suggestion().to_owned()),
         }
     }

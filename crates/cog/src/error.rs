@@ -103,7 +103,7 @@ impl CliError {
     }
 
     /// The code, if the specification has one.
-    fn code(&self) -> Option<&str> {
+    pub(crate) fn code(&self) -> Option<&str> {
         if let Some(error) = self.load_error() {
             return Some(error.code().as_str());
         }
@@ -114,6 +114,7 @@ impl CliError {
             CliError::Body(error) => Some(error.code.as_str()),
             CliError::File { .. } => Some(Code::InvalidReference.as_str()),
             CliError::Scaffold(ScaffoldError::Name { .. }) => Some(Code::UnsupportedValue.as_str()),
+            CliError::Migrate(MigrateError::FlowStyle { .. }) => Some(Code::ModuleInvalid.as_str()),
             CliError::Migrate(_) | CliError::Scaffold(_) => Some(Code::PermissionDenied.as_str()),
             _ => None,
         }

@@ -37,7 +37,7 @@ fn add(draft: &mut Draft<'_>, key: &str, lines: &str) -> Result<(), MigrateError
     let root = parse(&source)?;
     let is_flow = source.text.get(root.span.start..).is_some_and(|text| text.starts_with('{'));
     if is_flow {
-        return Err(MigrateError::FlowStyle);
+        return Err(MigrateError::FlowStyle { path: source.path.clone() });
     }
     let end = root.get(key).map_or(source.text.len(), |value| value.span.end);
     let at = after_line(&source.text, end);

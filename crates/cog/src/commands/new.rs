@@ -67,12 +67,15 @@ pub(crate) fn migrate(
     let finder = default_finder(environment)?;
     let mut done = Vec::new();
     let mut worst = Exit::Ok;
-    for origin in origins(&finder, args)? {
-        match one(&origin, args) {
-            Ok(step) => done.push(step),
+    for (name, origin) in origins(&finder, args)? {
+        done.push(match one(&origin, args) {
+            Ok(step) => step,
             // The others are migrated nevertheless: each is complete in itself.
-            Err(fault) => worst = fault.report(console),
-        }
+            Err(error) => {
+                worst = error.report(console);
+                Step::Failed { module: name, error }
+            }
+        });
     }
     if args.format.is_json() {
         console.print_json(&Array(&done))?;
@@ -87,38 +90,41 @@ pub(crate) fn migrate(
 const NOTHING: &str = "no modules to migrate";
 
 /// Returns the modules to migrate; with `--all`, there may be none.
-fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, CliError> {
-    let found = if args.all { own(finder) } else { targets(finder, &args.modules, false)? };
-    Ok(found.into_iter().map(|(_, origin)| origin).collect())
+fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<(String, Origin)>, CliError> {
+    if args.all { Ok(own(finder)) } else { targets(finder, &args.modules, false) }
 }
 
 fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, CliError> {
     let target = if args.to == "v2.2" { Target::V22 } else { Target::V25 };
     let migration = migrate::plan(origin, target)?;
     let backup = if args.dry_run { None } else { migration.apply(!args.no_backup)? };
-    Ok(Step { migration, backup })
+    Ok(Step::Migrated { migration, backup })
 }
 
 /// The migration of one module.
-struct Step {
-    migration: Migration,
-    backup: Option<PathBuf>,
+enum Step {
+    Migrated { migration: Migration, backup: Option<PathBuf> },
+    Failed { module: String, error: CliError },
 }
 
 impl Step {
     fn describe(&self, dry_run: bool, palette: Palette) -> String {
-        let Migration { name, from, to, notes, .. } = &self.migration;
+        let (migration, backup) = match self {
+            Self::Migrated { migration, backup } => (migration, backup),
+            Self::Failed { module, .. } => return format!("{}: not migrated\n", palette.name(module)),
+        };
+        let Migration { name, from, to, notes, .. } = migration;
         let name = palette.name(name);
-        if self.migration.is_empty() {
+        if migration.is_empty() {
             return format!("{name}: already {to}, nothing to do\n");
         }
-        let mut text = if dry_run { colour(&self.migration.diff(), palette) } else { String::new() };
+        let mut text = if dry_run { colour(&migration.diff(), palette) } else { String::new() };
         let would = if dry_run { "would become" } else { "is now" };
         text += &format!("{name}: {would} {to} (was {from})\n");
         for note in notes {
             text += &format!("  {} {note}\n", palette.warning("note:"));
         }
-        if let Some(backup) = &self.backup {
+        if let Some(backup) = backup {
             text += &format!("  {}\n", palette.dim(format_args!("backup: {}", backup.display())));
         }
         text
@@ -128,9 +134,18 @@ impl Step {
 /// Written by hand: the migration is written by hand.
 impl ToJson for Step {
     fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("migration", &self.migration);
-            w.optional("backup", &self.backup.as_ref().map(|path| path.display().to_string()));
+        w.object(|w| match self {
+            Self::Migrated { migration, backup } => {
+                w.field("migration", migration);
+                w.optional("backup", &backup.as_ref().map(|path| path.display().to_string()));
+            }
+            Self::Failed { module, error } => {
+                w.field("module", module);
+                w.key("error").object(|w| {
+                    w.optional("code", &error.code());
+                    w.field("message", &error.to_string());
+                });
+            }
         });
     }
 }
