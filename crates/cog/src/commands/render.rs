@@ -51,7 +51,7 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let generation = args.request.generation.generation();
     let options = RunOptions::new()
         .generation(generation)
-        .media(settings.local_access(input::media_files(&args.request.input.media)));
+        .media(settings.local_access(input::media_files(&args.request.input)));
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
     let rendered = rendered.map_err(|refused| input::advise(refused, &args.request.input, &module))?;
     if let Some(note) = about_parts(&module, runtime.finder()) {

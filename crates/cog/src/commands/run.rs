@@ -351,7 +351,7 @@ impl Run<'_> {
     fn options(&self, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, tools, .. } = self.args;
         let mut options = RunOptions::new()
-            .media(self.settings.local_access(input::media_files(&self.args.request.input.media)))
+            .media(self.settings.local_access(input::media_files(&self.args.request.input)))
             .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
             .strict(self.settings.strict.value)
             .generation(self.args.request.generation.generation())

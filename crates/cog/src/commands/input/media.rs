@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cog_json::Value;
+use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_run::RunInput;
 use cog_schema::MediaField;
 use cog_spec::{Code, ErrorBody};
 use serde_json::{Map, json};
 
-use crate::args::MediaFlags;
+use crate::args::{InputArgs, MediaFlags};
 
 /// A kind of media: its flag, the names of fields that accept it, and the extensions of its files.
 struct Kind {
@@ -83,12 +83,28 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
     })
 }
 
-/// Returns the files of the flags. The user who starts the program may read them.
-pub(in crate::commands) fn files(flags: &MediaFlags) -> impl Iterator<Item = PathBuf> {
-    let MediaFlags { image, audio, video, pdf, file } = flags;
+/// Returns the files that the command line names, in flags and in `--input-json`. The user who starts the program may read them. An
+/// input in a file or from stdin can be written by somebody else, so its files must be under the roots.
+pub(in crate::commands) fn files(args: &InputArgs) -> impl Iterator<Item = PathBuf> {
+    let MediaFlags { image, audio, video, pdf, file } = &args.media;
     let sources =
         [image, audio, video, pdf].into_iter().flatten().chain(file.iter().map(|named| &named.source));
-    sources.filter(|source| !is_url(source)).map(PathBuf::from)
+    let typed = args.input_json.as_deref().and_then(|text| Value::parse(text).ok());
+    let typed = typed.map(|value| paths_in(value.node())).unwrap_or_default();
+    sources.filter(|source| !is_url(source)).map(PathBuf::from).chain(typed)
+}
+
+/// Returns the absolute paths of the file sources in a value (SPEC 4.2.3).
+fn paths_in(root: Node<'_>) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        if node.get_str("type") == Some("file") {
+            paths.extend(node.get_str("path").map(PathBuf::from).filter(|path| path.is_absolute()));
+        }
+        open.extend(node.members().map(|(_, member)| member).chain(node.elements()));
+    }
+    paths
 }
 
 /// Splits the input into the text of `--args` and the object to add media to.
