@@ -255,6 +255,7 @@ rules! {
     NameDirectory "name-directory" "The directory has the same name as the module.";
     VersionForm "version-form" "The version has three numbers, such as 1.0.0.";
     FormatDeprecated "format-deprecated" "The format is not deprecated.";
+    FormatVersion "format-version" "A version of 2.5 belongs to a manifest with `response` or `modalities`.";
     IoPointer "io-pointer" "Each pointer in `io` points to a section of schema.json.";
     TestPair "test-pair" "Each entry of `tests` names an input and an expected file of the module.";
     SchemaSyntax "schema-syntax" "The schema is valid JSON.";
@@ -263,6 +264,8 @@ rules! {
     SchemaKeyword "schema-keyword" "Every keyword, format and required name of the schema has an effect.";
     SchemaNumber "schema-number" "Every number of the schema is a 64-bit integer or has the precision of a 64-bit float.";
     SchemaPart "schema-part" "The schema has an `input` section and a `data` section (formerly `output`).";
+    SchemaConflict "schema-conflict" "At least one answer satisfies the schema and the rules of the manifest.";
+    ImplicitContext "implicit-context" "No field of the input contains a conversation or another state by its name.";
     PromptEmpty "prompt-empty" "The prompt is not empty.";
     PromptPlaceholder "prompt-placeholder" "Every placeholder in the prompt can be filled.";
     PromptCall "prompt-call" "Every call and every reference in the prompt names a module that it runs, with valid options.";
@@ -273,8 +276,8 @@ rules! {
     CompositionStep "composition-step" "Every step reads a result that exists, has a target, and can run.";
     CompositionMapping "composition-mapping" "Every path of a mapping is valid, and its values fit the schema of the target.";
     CompositionCondition "composition-condition" "Every condition is valid, fits the schemas, and can be true.";
-    ModalityField "modality-field" "A module that accepts media has a media field in its input.";
-    RiskRuleField "risk-rule-field" "The data contains the list that `meta.risk_rule` reads.";
+    ModalityField "modality-field" "A module that accepts media has a media field in its input, and the other way round.";
+    RiskRuleField "risk-rule-field" "The data contains the list that `meta.risk_rule` reads, and the meta schema allows its levels.";
     LevelFormat "level-format" "The module has the requested format.";
     LevelTier "level-tier" "A v2.2 module has a tier.";
     LevelSchemaPart "level-schema-part" "A v2.2 schema has input, data, meta and error.";
@@ -290,6 +293,23 @@ rules! {
     GoldenInput "golden-input" "Each golden input is valid for the input schema.";
     GoldenPath "golden-path" "Each path of an expected file names a field of the schema.";
     GoldenExpected "golden-expected" "Each expected file is valid for the schema and the tier.";
+}
+
+impl Rule {
+    /// Returns whether a violation is in an example or a golden test, so that the module itself can run.
+    pub const fn is_about_examples(self) -> bool {
+        matches!(
+            self,
+            Self::ExampleInput
+                | Self::ExampleOutput
+                | Self::GoldenDirectory
+                | Self::GoldenPair
+                | Self::GoldenSyntax
+                | Self::GoldenInput
+                | Self::GoldenPath
+                | Self::GoldenExpected
+        )
+    }
 }
 
 impl fmt::Display for Rule {

@@ -5,7 +5,8 @@ use std::{
     ops::Range,
 };
 
-use cog_spec::{ErrorCode, Modality, RiskRule};
+use cog_schema::{Member, Shape};
+use cog_spec::{ErrorCode, Modality, Risk, RiskRule};
 use serde_json::Value;
 
 use crate::{
@@ -21,15 +22,23 @@ pub(crate) fn lint(module: &Module, sources: &SchemaSources) -> Vec<Diagnostic> 
     let mut found = sources.warnings(&module.contract);
     found.extend(media(module));
     found.extend(risk_rule(module));
+    found.extend(risk_levels(module));
+    found.extend(payload(module));
+    found.extend(implicit_context(module, sources));
     found.extend(prompt(module));
     found
 }
 
-/// Warns about modalities that no field of the input accepts.
+/// Warns about modalities that no field of the input accepts, and about a media field without modalities.
 fn media(module: &Module) -> Option<Diagnostic> {
     let input = &module.manifest.modalities.input;
     let kinds: Vec<&str> =
         input.iter().filter(|kind| **kind != Modality::Text).map(|kind| kind.as_str()).collect();
+    if kinds.is_empty() && module.contract.takes_media() {
+        let message = "the input has a media field, but `modalities.input` lists no media: every file is refused (E1010)";
+        let help = "List the accepted types, such as `modalities: { input: [text, image] }`.";
+        return Some(warning(module, Rule::ModalityField, message.to_owned()).suggest(help));
+    }
     if kinds.is_empty() || has_media(&module.schema) {
         return None;
     }
@@ -49,6 +58,116 @@ fn risk_rule(module: &Module) -> Option<Diagnostic> {
         warning(module, Rule::RiskRuleField, message.to_owned())
             .suggest("Define `issues`, or write `explicit`."),
     )
+}
+
+/// Warns about levels of risk that a list of the data allows and the meta schema does not: the highest of them replaces the risk
+/// of the model, and then violates the schema (ruling R21).
+fn risk_levels(module: &Module) -> Option<Diagnostic> {
+    let list = match module.manifest.risk_rule {
+        RiskRule::MaxChangesRisk => "changes",
+        RiskRule::MaxIssuesRisk => "issues",
+        _ => return None,
+    };
+    let allowed = member(&module.contract.shape("meta")?, "risk")?.listed_values()?;
+    let risk = member(&member(&module.contract.shape("data")?, list)?.elements()?, "risk")?;
+    let levels = risk.listed_values().unwrap_or_default();
+    let levels: Vec<&str> = match levels.is_empty() {
+        true => Risk::NAMES.to_vec(),
+        false => levels.into_iter().filter_map(Value::as_str).collect(),
+    };
+    let missing: Vec<String> = levels
+        .into_iter()
+        .filter(|level| allowed.iter().all(|value| *value != level))
+        .map(|level| format!("`{level}`"))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "`meta.risk` becomes the highest risk of `{list}`, which can be {}; the meta schema does not allow it",
+        missing.join(" or ")
+    );
+    let help =
+        "List the same levels in both schemas, or write `risk_rule: explicit` under `meta` in the manifest.";
+    Some(warning(module, Rule::RiskRuleField, message).suggest(help))
+}
+
+fn member<'a>(shape: &Shape<'a>, name: &str) -> Option<Shape<'a>> {
+    match shape.member(name) {
+        Member::Known(shape) => Some(shape),
+        Member::Any | Member::Absent => None,
+    }
+}
+
+/// Warns about a setting without effect: envelopes of v2.2 and v2.5 have the same form.
+fn payload(module: &Module) -> Option<Diagnostic> {
+    let message =
+        "`compat.accepts_v22_payload: false` has no effect: the envelope of v2.2 is the one of v2.5";
+    let is_set = !module.manifest.compat.accepts_v22_payload;
+    is_set.then(|| warning(module, Rule::KeyValue, message.to_owned()).suggest("Remove it."))
+}
+
+/// Warns about fields of the input that contain a conversation or a hidden state by their name (ruling R79).
+fn implicit_context(module: &Module, sources: &SchemaSources) -> Vec<Diagnostic> {
+    let pointer = module.manifest.io.input.clone().unwrap_or_else(|| "/input".to_owned());
+    let Some(input) = module.schema.pointer(&pointer) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut open = vec![(pointer, input)];
+    while let Some((pointer, schema)) = open.pop() {
+        let fields = schema.get("properties").and_then(Value::as_object);
+        for (name, field) in fields.into_iter().flatten() {
+            let pointer = format!("{pointer}/properties/{}", name.replace('~', "~0").replace('/', "~1"));
+            if is_implicit_context(name) && found.len() < MAX_VARIABLES {
+                let message = format!(
+                    "the field `{}` is context by its name: an input contains no conversation or state",
+                    shown(name)
+                );
+                let help =
+                    "Declare it under `context.accepts` in the manifest; callers send it in `_context`.";
+                found.push(sources.warning_at(Rule::ImplicitContext, message, &pointer).suggest(help));
+            }
+            open.push((pointer, field));
+        }
+        open.extend(schema.get("items").map(|items| (format!("{pointer}/items"), items)));
+    }
+    found
+}
+
+/// Returns whether a field is a history or a hidden state by its name: `chatHistory`, `messages`, `session-state`.
+fn is_implicit_context(name: &str) -> bool {
+    let words = words(name);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["history" | "messages"] => true,
+        ["context"] => name.starts_with('_'),
+        [
+            "chat" | "conversation" | "dialog" | "dialogue" | "message" | "session" | "thread",
+            "history" | "messages" | "turns" | "state" | "memory" | "log" | "context",
+        ]
+        | ["hidden" | "internal", "state" | "memory" | "context"]
+        | [
+            "previous" | "prior" | "past" | "earlier",
+            "messages" | "turns" | "conversation" | "conversations" | "dialog" | "dialogue" | "chat",
+        ] => true,
+        _ => false,
+    }
+}
+
+/// Returns the words of a name in lower case, which `_`, `-` and capitals separate.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase() || c.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Returns whether any schema of the module defines a field.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use cog_schema::{Contract, Rules};
-use cog_spec::{Format, Manifest, Modality};
+use cog_spec::{Format, Manifest, Modality, Tier};
 
 use crate::{
     Diagnostic, LoadError, Module, ModuleFiles, Origin, Prompt, PromptPart, Rule, Severity, Trust,
@@ -134,6 +134,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
         .map_err(|problems: Vec<_>| problems.iter().map(|problem| sources.explain(problem)).collect());
     let contract = collect_errors(contract, found)?;
     found.extend(missing_sections(&sources, &contract));
+    found.extend(contract.conflicts().iter().map(|conflict| sources.conflict(conflict)));
     let module = Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
@@ -236,6 +237,13 @@ fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic
         let help = format!("Run `cog migrate {}` to upgrade it.", origin.display_name());
         found.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
+    // The version of a module never decides its format (ruling R5), but an author may expect it.
+    let is_of_v25 = manifest.version.starts_with("2.5.");
+    if is_of_v25 && manifest.format == Format::V22 && manifest.tier == Some(Tier::Exploration) {
+        let message = "version 2.5 in a manifest without `response` and `modalities`: the format is v2.2, so answers are not streamed";
+        let help = "Write `response: { mode: streaming }`, or `mode: sync` to keep it.";
+        found.push(Diagnostic::warning(Rule::FormatVersion, &file, message).suggest(help));
+    }
     if let Origin::Directory(path) = origin
         && let Some(directory) = path.file_name().and_then(|name| name.to_str())
         && directory != manifest.name
@@ -248,11 +256,11 @@ fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic
     found
 }
 
-/// Returns how long a format is supported (SPEC 0.0.4).
+/// Returns since when a format is deprecated (SPEC 0.0.4). It loads nevertheless (ruling R7).
 const fn deprecation(format: Format) -> Option<&'static str> {
     match format {
         Format::V0 | Format::V1 => Some("deprecated since 2025-12-01"),
-        Format::V21 => Some("supported until 2026-12-01"),
+        Format::V21 => Some("deprecated as of 2026-12-01"),
         Format::V22 | Format::V25 => None,
     }
 }

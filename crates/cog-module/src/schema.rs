@@ -6,7 +6,7 @@ use cog_json::{Event, EventKind, Kind, Limits, Node, Parser, SyntaxError, Value}
 use cog_schema::{Contract, SchemaError};
 
 use crate::{
-    Diagnostic, Origin, Rule,
+    Diagnostic, Origin, Rule, Severity,
     diagnostic::shown,
     directory::{rename_advice, unreadable},
     files::{self, FileError},
@@ -85,18 +85,24 @@ impl SchemaSources {
         Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
     }
 
+    /// Returns the diagnostic of a contract under which no answer can succeed.
+    pub(crate) fn conflict(&self, problem: &SchemaError) -> Diagnostic {
+        let diagnostic = self.warning_at(Rule::SchemaConflict, problem.message.clone(), &problem.pointer);
+        Diagnostic { severity: Severity::Error, suggestion: problem.suggestion.clone(), ..diagnostic }
+    }
+
+    /// Returns a warning at the key of a pointer.
+    pub(crate) fn warning_at(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
+        let Some(file) = self.file_of(pointer) else { return Diagnostic::warning(rule, "", message) };
+        let within = pointer.strip_prefix(&file.prefix).unwrap_or_default();
+        Diagnostic::warning(rule, &file.source.path, message).at(&file.source, file.span_of_key(within))
+    }
+
     /// Returns the warnings about a schema, each at its keyword.
     pub(crate) fn warnings(&self, contract: &Contract) -> Vec<Diagnostic> {
         let own = self.0.iter().flat_map(|file| file.repeated_keys().chain(file.rounded_numbers()));
         let problems = contract.warnings().iter().map(|problem| {
-            let rule = Rule::SchemaKeyword;
-            let message = problem.message.clone();
-            let Some(file) = self.file_of(&problem.pointer) else {
-                return Diagnostic::warning(rule, "", message);
-            };
-            let within = problem.pointer.strip_prefix(&file.prefix).unwrap_or_default();
-            let diagnostic = Diagnostic::warning(rule, &file.source.path, message);
-            let diagnostic = diagnostic.at(&file.source, file.span_of_key(within));
+            let diagnostic = self.warning_at(Rule::SchemaKeyword, problem.message.clone(), &problem.pointer);
             Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
         });
         own.chain(problems).collect()

@@ -64,6 +64,19 @@ impl Report {
         self.count(Severity::Error) == 0
     }
 
+    /// Returns whether the module itself is valid: only its examples and golden tests have errors, if any.
+    pub fn is_module_valid(&self) -> bool {
+        let mut errors = self.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        errors.all(|found| found.rule.is_about_examples())
+    }
+
+    /// Turns the errors of examples and golden tests into warnings.
+    pub fn accept_examples(&mut self) {
+        for found in self.diagnostics.iter_mut().filter(|found| found.rule.is_about_examples()) {
+            found.severity = Severity::Warning;
+        }
+    }
+
     /// Returns the number of diagnostics of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|found| found.severity == severity).count()
@@ -89,6 +102,7 @@ impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("valid", &self.is_valid());
+            w.field("module_valid", &self.is_module_valid());
             w.optional("module", &self.module.as_ref().map(|module| module.manifest.name.as_str()));
             w.field("path", self.origin.path_of("").to_string_lossy().as_ref());
             w.optional("manifest", &self.manifest_file().map(|path| path.to_string_lossy().into_owned()));

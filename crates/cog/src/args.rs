@@ -49,8 +49,9 @@ pub(crate) use self::{
     },
     model::{GenerationArgs, ModelArgs},
     module::{
-        ExportArgs, ExportFormat, GraphArgs, GraphFormat, ImportArgs, InfoArgs, Language, LevelArgs,
-        ListArgs, MigrateArgs, NewArgs, PortabilityArgs, TypesArgs, ValidateArgs, ValidateFormat, VerifyArgs,
+        ExamplesArg, ExportArgs, ExportFormat, GraphArgs, GraphFormat, ImportArgs, InfoArgs, Language,
+        LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, TypesArgs, ValidateArgs, ValidateFormat,
+        VerifyArgs,
     },
     run::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,

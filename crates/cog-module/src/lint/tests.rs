@@ -203,3 +203,89 @@ fn key_of_a_section_at_the_top_level() {
     let help: Vec<_> = module.warnings.iter().filter_map(|found| found.suggestion.as_deref()).collect();
     assert_eq!(help, ["Indent it under `response:`.", "Indent it under `generation:`."]);
 }
+
+#[test]
+fn implicit_context_in_the_input_is_named() {
+    let of_field = |name: &str| {
+        let schema = SCHEMA.replace("\"text\": {", &format!("\"{name}\": {{}}, \"text\": {{"));
+        let found = Directory::v22().with("schema.json", schema).load().unwrap().warnings;
+        found.into_iter().filter(|found| found.rule == Rule::ImplicitContext).count()
+    };
+    for name in [
+        "conversation_history",
+        "chatHistory",
+        "history",
+        "messages",
+        "session-state",
+        "hidden_state",
+        "_context",
+        "PriorTurns",
+        "thread_messages",
+    ] {
+        assert_eq!(of_field(name), 1, "{name}");
+    }
+    for name in
+        ["commit_history", "message", "state", "context", "error_messages", "previous_state", "log", "chat"]
+    {
+        assert_eq!(of_field(name), 0, "{name}");
+    }
+}
+
+#[test]
+fn media_field_needs_a_modality() {
+    let schema =
+        SCHEMA.replace("\"text\": {", "\"photo\": { \"$ref\": \"#/$defs/MediaInput\" }, \"text\": {");
+    let directory = Directory::v22().with("schema.json", schema);
+    let rules = |directory: &Directory| {
+        let found = directory.load().unwrap().warnings;
+        found.iter().map(|found| found.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(&directory), [Rule::ModalityField]);
+    let manifest = format!("{MANIFEST}modalities:\n  input: [text, image]\n");
+    assert_eq!(rules(&directory.with("module.yaml", manifest)), []);
+}
+
+#[test]
+fn levels_of_a_list_are_levels_of_the_meta() {
+    let found = |levels: &str, meta: &str, rule: &str| {
+        let schema = format!(
+            r#"{{"input": {{}}, "data": {{"properties": {{"rationale": {{}}, "changes": {{"items": {{"properties": {{"risk": {levels}}}}}}}}}}},
+            "meta": {{"properties": {{"risk": {meta}}}}}}}"#
+        );
+        let manifest = format!("{MANIFEST}meta:\n  risk_rule: {rule}\n");
+        let directory = Directory::v22().with("module.yaml", manifest).with("schema.json", schema);
+        warnings(&directory).into_iter().filter(|line| line.starts_with("risk-rule")).collect::<Vec<_>>()
+    };
+    let narrow = r#"{"enum": ["none", "low"]}"#;
+    let wide = found(r#"{"enum": ["low", "high"]}"#, narrow, "max_changes_risk");
+    assert!(wide[0].contains("highest risk of `changes`, which can be `high`;"), "{wide:?}");
+    assert!(found("{}", narrow, "max_changes_risk")[0].contains("can be `medium` or `high`;"));
+    assert_eq!(found(narrow, narrow, "max_changes_risk"), [""; 0]);
+    assert_eq!(found("{}", "{}", "max_changes_risk"), [""; 0]);
+    assert_eq!(found("{}", narrow, "explicit"), [""; 0]);
+}
+
+#[test]
+fn module_without_a_possible_answer_does_not_load() {
+    let schema = r#"{"input": {}, "data": {"properties": {"a": {}}, "additionalProperties": false}}"#;
+    let error = Directory::v22().with("schema.json", schema).load().unwrap_err();
+    let [found] = error.diagnostics.as_slice() else { panic!("{error:?}") };
+    let marked = found.location.as_ref().map(|at| at.excerpt.get(at.marked.clone()).unwrap_or_default());
+    assert_eq!((found.rule, marked), (Rule::SchemaConflict, Some("additionalProperties")));
+}
+
+#[test]
+fn version_of_a_streaming_format_needs_its_keys() {
+    let of = |version: &str, tier: &str, more: &str| {
+        let manifest = MANIFEST.replace("version: 1.0.0", &format!("version: {version}"));
+        let manifest = manifest.replace("tier: decision", &format!("tier: {tier}")) + more;
+        warnings(&Directory::v22().with("module.yaml", manifest))
+            .into_iter()
+            .filter(|line| line.starts_with("format-version"))
+            .count()
+    };
+    assert_eq!(of("2.5.0", "exploration", ""), 1);
+    assert_eq!(of("2.5.0", "exploration", "response:\n  mode: sync\n"), 0);
+    assert_eq!(of("2.5.0", "exec", ""), 0);
+    assert_eq!(of("1.0.0", "exploration", ""), 0);
+}

@@ -116,11 +116,23 @@ pub(crate) struct ValidateArgs {
     /// Exit with 3 if there are warnings
     #[arg(long)]
     pub(crate) deny_warnings: bool,
+    /// How a broken example or golden test counts
+    #[arg(long, value_name = "SEVERITY", default_value = "error", hide_default_value = true)]
+    pub(crate) examples: ExamplesArg,
     #[command(flatten)]
     pub(crate) level: LevelArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human", hide_default_value = true)]
     pub(crate) format: ValidateFormat,
+}
+
+/// The severity of a broken example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExamplesArg {
+    /// The module is invalid
+    Error,
+    /// The module is valid
+    Warn,
 }
 
 /// The format of findings.

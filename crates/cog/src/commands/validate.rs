@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::runtime::{default_finder, targets};
 use crate::{
-    args::{LevelArgs, ValidateArgs, ValidateFormat},
+    args::{ExamplesArg, LevelArgs, ValidateArgs, ValidateFormat},
     commands::emit::{Annotation, relative},
     error::{CliError, Exit},
     output::Console,
@@ -22,7 +22,10 @@ pub(crate) fn validate(
     let finder = default_finder(environment)?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;
-    let reports = cog_host::validate(targets.iter().map(|(_, origin)| origin), level, &finder);
+    let mut reports = cog_host::validate(targets.iter().map(|(_, origin)| origin), level, &finder);
+    if args.examples == ExamplesArg::Warn {
+        reports.iter_mut().for_each(Report::accept_examples);
+    }
     match (args.format, reports.as_slice()) {
         (ValidateFormat::Json, [only]) if !args.all => console.print_json(only)?,
         (ValidateFormat::Json, all) => console.print_json(&Array(all))?,
@@ -62,6 +65,9 @@ fn describe(name: &str, report: &Report, console: &Console) -> String {
     facts.extend(count(report.cases, "golden test"));
     facts.extend(count(errors, "error"));
     facts.extend(count(warnings, "warning"));
+    if !report.is_valid() && report.is_module_valid() {
+        facts.push("the module itself is valid: only its examples are not".to_owned());
+    }
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
     text + &format!("{}: {verdict}{facts}", palette.name(name))
 }
