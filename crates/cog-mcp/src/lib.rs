@@ -17,7 +17,6 @@ mod pipe;
 #[cfg(feature = "server")]
 mod serve;
 mod server;
-mod startup;
 mod tool;
 mod verbatim;
 
