@@ -11,7 +11,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response};
+use cog_run::Code;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body::{Body, Frame};
 use rmcp::{
     RoleServer,
@@ -24,6 +25,7 @@ use rmcp::{
         },
     },
 };
+use serde::de::IgnoredAny;
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream, duplex},
     task::JoinSet,
@@ -78,16 +80,69 @@ impl McpHttp {
     ) -> Response<impl Body<Data = Bytes, Error = Infallible> + Send + use<>> {
         let has_parameters =
             request.headers().keys().any(|name| name.as_str().starts_with(PARAMETER_HEADERS));
-        let request = request.map(|body| {
-            // A body that is not UTF-8 is not JSON either; an empty one gets the same error.
-            let body = String::from_utf8(body.into()).unwrap_or_default();
-            // `rmcp` compares these headers with the arguments, which it cannot see in their text.
-            match incoming_call(&body) {
-                Cow::Owned(changed) if !has_parameters => changed,
-                _ => body,
+        let is_message = request.method() == Method::POST;
+        let (parts, body) = request.into_parts();
+        let body = match String::from_utf8(body.into()) {
+            Ok(body) => body,
+            Err(error) => return InvalidMessage::Json(error.to_string()).response(),
+        };
+        if is_message && let Some(invalid) = InvalidMessage::find(&body) {
+            return invalid.response();
+        }
+        // `rmcp` compares these headers with the arguments, which it cannot see in their text.
+        let body = match incoming_call(&body) {
+            Cow::Owned(changed) if !has_parameters => changed,
+            _ => body,
+        };
+        let response = self.0.handle(Request::from_parts(parts, body)).await;
+        match response.status() {
+            // `rmcp` says so, in a text, of JSON that is not a message.
+            StatusCode::UNSUPPORTED_MEDIA_TYPE if is_message => InvalidMessage::Form.response(),
+            _ => response.map(VerbatimBody::new),
+        }
+    }
+}
+
+/// Why a body is not a message of JSON-RPC.
+enum InvalidMessage {
+    /// It is not JSON.
+    Json(String),
+    /// It is a batch, which only the revision 2025-03-26 has.
+    Batch,
+    /// It is JSON of another form.
+    Form,
+}
+
+impl InvalidMessage {
+    /// Returns what is wrong with a body before `rmcp` reads it; none for an object, whose members `rmcp` checks.
+    fn find(body: &str) -> Option<Self> {
+        match serde_json::from_str::<IgnoredAny>(body) {
+            Err(error) => Some(Self::Json(error.to_string())),
+            Ok(_) if body.trim_start().starts_with('[') => Some(Self::Batch),
+            Ok(_) => None,
+        }
+    }
+
+    /// Returns the response. The id is null, because the id of the request is not known.
+    fn response<B>(self) -> Response<VerbatimBody<B>> {
+        let (code, name, message) = match self {
+            Self::Json(error) => (-32700, Code::ParseError, format!("the body is not JSON: {error}")),
+            Self::Batch => {
+                let message = "batches are not supported: send each message in a request of its own";
+                (-32600, Code::UnsupportedValue, message.to_owned())
             }
-        });
-        self.0.handle(request).await.map(VerbatimBody::new)
+            Self::Form => {
+                let message = "the body is not a request, a notification or a response of JSON-RPC 2.0";
+                (-32600, Code::InvalidInput, message.to_owned())
+            }
+        };
+        let error =
+            serde_json::json!({ "code": code, "message": message, "data": { "code": name.as_str() } });
+        let body = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+        let mut response = Response::new(VerbatimBody::complete(body));
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
     }
 }
 
@@ -105,6 +160,11 @@ struct VerbatimBody<B> {
 impl<B> VerbatimBody<B> {
     fn new(body: B) -> Self {
         Self { body: Some(body), line: Vec::new() }
+    }
+
+    /// Returns a body that is complete, and not changed.
+    fn complete(text: String) -> Self {
+        Self { body: None, line: text.into() }
     }
 
     /// Returns the complete lines of what has arrived, changed; at the end also the last one.
@@ -141,7 +201,10 @@ impl<B: Body<Data = Bytes, Error = Infallible> + Unpin> Body for VerbatimBody<B>
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         loop {
-            let Some(body) = &mut self.body else { return Poll::Ready(None) };
+            let Some(body) = &mut self.body else {
+                let rest = std::mem::take(&mut self.line);
+                return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest.into()))));
+            };
             let frame = match ready!(Pin::new(body).poll_frame(context)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => self.take_lines(&data),

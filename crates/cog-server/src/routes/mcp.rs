@@ -9,7 +9,7 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    http::{Method, Request, request::Parts},
+    http::{HeaderValue, Method, Request, header, request::Parts},
     response::{IntoResponse as _, Response},
     routing::any,
 };
@@ -51,6 +51,8 @@ async fn answer(app: &App, http: &McpHttp, request: Request<Body>) -> Response {
     let begun = request::read(app, &client, &headers, body, move |body: Bytes, lease: BodyLease| {
         // The memory of the body is in use until the call has ended.
         parts.extensions.insert(Arc::new(lease));
+        // The type has been checked, and may be another one of JSON. `rmcp` accepts this one.
+        parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok::<_, ApiError>(Answer::begin(http, Request::from_parts(parts, body)))
     });
     match begun.await {

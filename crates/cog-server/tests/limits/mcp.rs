@@ -76,6 +76,59 @@ async fn body_is_limited_in_size_and_time() {
 }
 
 #[tokio::test]
+async fn body_that_is_no_message_gets_an_error_of_json_rpc() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let call = call().to_string();
+    let deep = format!(
+        r#"{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}{}}}"#,
+        "[".repeat(300),
+        "]".repeat(300)
+    );
+    for (body, code, name) in [
+        ("{".to_owned(), -32700, "E1000"),
+        (String::new(), -32700, "E1000"),
+        (format!("{call} x"), -32700, "E1000"),
+        (format!("[{call}, {call}]"), -32600, "E1004"),
+        ("[]".to_owned(), -32600, "E1004"),
+        (format!(" \n[{call}"), -32700, "E1000"),
+        ("7".to_owned(), -32600, "E1001"),
+        ("{}".to_owned(), -32600, "E1001"),
+        (r#"{"jsonrpc": "1.0", "id": 1, "method": "tools/list"}"#.to_owned(), -32600, "E1001"),
+        (deep, -32600, "E1001"),
+    ] {
+        for revision in ["2025-03-26", "2025-06-18"] {
+            let response = post(&site, &[("mcp-protocol-version", revision)], body.clone()).await;
+            assert_eq!(response.status(), 400, "{body}");
+            assert_eq!(response.headers()["content-type"], "application/json");
+            let message: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+            assert_eq!((&message["jsonrpc"], &message["id"]), (&json!("2.0"), &Value::Null));
+            assert_eq!(message["error"]["code"], code, "{body}: {message}");
+            assert_eq!(message["error"]["data"]["code"], name, "{body}: {message}");
+        }
+    }
+    assert!(site.mock.requests().is_empty());
+    // Another content type of JSON is the same.
+    let response = post(&site, &[("content-type", "application/vnd.me+json")], call).await;
+    assert_eq!(envelope(response).await["ok"], true);
+}
+
+#[tokio::test]
+async fn progress_token_is_bounded() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let with_token = |token: Value| {
+        let mut call = call();
+        call["params"]["_meta"] = json!({ "progressToken": token });
+        call.to_string()
+    };
+    for token in [json!(7), json!("x".repeat(256))] {
+        let text = post(&site, &[], with_token(token)).await.text().await.unwrap();
+        assert!(text.contains("structuredContent"), "{text}");
+    }
+    let text = post(&site, &[], with_token(json!("x".repeat(257)))).await.text().await.unwrap();
+    assert!(text.contains("-32602") && text.contains("progressToken") && !text.contains("xxx"), "{text}");
+}
+
+#[tokio::test]
 async fn call_takes_a_slot_until_it_ends() {
     let mut settings = ServerSettings::default();
     settings.max_streams_per_client = 0;
