@@ -1,6 +1,6 @@
 //! What the operator of a server allows the client of a run, and shows it.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, ErrorBody};
@@ -113,6 +113,20 @@ impl ModelAccess {
     }
 }
 
+impl fmt::Display for ModelAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, entry) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match &entry.model {
+                None => write!(f, "{comma}{}", entry.provider)?,
+                Some(ModelPattern::Exact(model)) => write!(f, "{comma}{}/{model}", entry.provider)?,
+                Some(ModelPattern::Prefix(prefix)) => write!(f, "{comma}{}/{prefix}*", entry.provider)?,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl AllowedModel {
     fn parse(entry: &str) -> Option<Self> {
         // The name of a model may contain a slash: `openrouter/meta-llama/llama-4`.
@@ -167,6 +181,10 @@ mod tests {
         let access =
             ModelAccess::parse("openai, anthropic/claude-haiku-5,ollama/*,openrouter/meta-llama/llama-4")
                 .unwrap();
+        assert_eq!(
+            access.to_string(),
+            "openai,anthropic/claude-haiku-5,ollama/*,openrouter/meta-llama/llama-4"
+        );
         for (provider, model, is_allowed) in [
             ("openai", None, true),
             ("openai", Some("configured"), true),

@@ -5,9 +5,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use cog_json::Node;
+use cog_run::ClientRules;
 use cog_spec::{Code, Envelope, ErrorBody, Outcome};
 
-use crate::{answer, guard::Refusal};
+use crate::{
+    answer,
+    guard::{OperatorError, Refusal},
+};
 
 /// Why a request fails.
 #[derive(Debug)]
@@ -77,6 +81,16 @@ impl ApiError {
     }
 }
 
+impl ApiError {
+    /// Returns the error as a client with these rules receives it, for a transport that does not pass the guard again.
+    pub(crate) fn shown(self, rules: &ClientRules) -> Self {
+        match self.body() {
+            error if error.is_for_operator() => rules.shown(error.clone()).into(),
+            _ => self,
+        }
+    }
+}
+
 impl From<ErrorBody> for ApiError {
     fn from(error: ErrorBody) -> Self {
         Box::new(Envelope::failure(error)).into()
@@ -98,7 +112,13 @@ impl From<Refusal> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
-            Self::Failed(failed) => answer::with_status(failed.status, &failed.envelope),
+            Self::Failed(failed) => {
+                let mut response = answer::with_status(failed.status, &failed.envelope);
+                if let Some(error) = failed.envelope.error().filter(|error| error.is_for_operator()) {
+                    response.extensions_mut().insert(OperatorError(error.clone()));
+                }
+                response
+            }
             Self::Refused(refusal) => refusal.into_response(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     guard::{BodyLease, Client},
     media::UploadLease,
     request::{ExecuteBody, Options},
-    state::App,
+    state::{App, Caller},
 };
 
 /// A subscriber of a run.
@@ -70,11 +70,16 @@ pub(crate) async fn follow(
 pub(crate) async fn resubscribe(
     app: &App,
     id: &str,
-    client: &Client,
+    caller: &Caller,
     from: Option<ResumeFrom>,
 ) -> Result<Subscriber, ApiError> {
+    let client = &caller.client;
     let subscriber = match from {
-        Some(from) => resume(app, id, client, from).await?,
+        Some(from) => {
+            let mut options = Options::default();
+            options.set_caller(app, caller);
+            resume(app, id, client, from, &options.run).await?
+        }
         None => {
             let slot = app.slot(client)?;
             adopt(app, id, client).await?;
@@ -139,22 +144,21 @@ async fn resume_run(
     let session = app.sessions.get(id, &request.client.owner());
     match session.is_some_and(|session| session.module != request.name) {
         true => Ok(Err(ResumeError::Unknown)),
-        false => resume(app, id, &request.client, from).await,
+        false => resume(app, id, &request.client, from, &request.body.options.run).await,
     }
 }
 
-/// Resumes a session; an error where no stream slot is free.
+/// Resumes a session, under the budgets and the rules of its client; an error where no stream slot is free.
 async fn resume(
     app: &App,
     id: &str,
     client: &Client,
     from: ResumeFrom,
+    options: &RunOptions,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let slot = app.slot(client)?;
     adopt(app, id, client).await?;
-    let mut options = RunOptions::default();
-    options.budgets.extend(app.guard.budgets.budget(client));
-    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, options, slot).await)
+    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, options.clone(), slot).await)
 }
 
 fn new_session_warning(error: &ResumeError) -> Warning {

@@ -3,6 +3,7 @@
 //! One middleware, [`enter`], applies each check in order. Each check is a file with a function and its tests.
 
 mod body;
+mod encoding;
 mod limits;
 mod origin;
 mod request_log;
@@ -17,6 +18,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use cog_run::ClientRules;
 use cog_spec::{Code, Envelope, ErrorBody};
 use futures_util::FutureExt as _;
 use request_log::RequestLog;
@@ -28,7 +30,7 @@ pub(crate) use self::{
     limits::{Client, ClientBudgets, Drain, Rates, Slots},
     origin::{Host, Hosts, Origins, Page},
     request_log::{parent_span, request_id},
-    token::{Access, Credential},
+    token::{Access, Credential, Grant},
 };
 pub use self::{
     origin::InvalidOrigin,
@@ -56,9 +58,15 @@ pub(crate) struct Guards {
     pub(crate) is_public: fn(&str) -> bool,
     /// Returns the response to a refused request to a path.
     pub(crate) refusal: fn(&str, Refusal) -> Response,
+    /// Returns the response with this error to a request to a path.
+    pub(crate) failure: fn(&str, StatusCode, ErrorBody) -> Response,
 }
 
-/// The paths that need no token during shutdown either.
+/// An error whose message is for the operator; an extension of the response that contains it.
+#[derive(Debug, Clone)]
+pub(crate) struct OperatorError(pub(crate) ErrorBody);
+
+/// The paths that need no token and have no limits.
 const WITHOUT_TOKEN: &[&str] = &["/health", "/ready"];
 
 impl From<Guards> for Guard {
@@ -77,8 +85,8 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: passes a request on or refuses it, and logs it.
 ///
-/// The handler finds a [`Client`], a [`Host`] and a [`request_log::Trace`] in the extensions of the request. It may add a
-/// [`timing::Timing`] to the extensions of the response.
+/// The handler finds a [`Client`], its [`Grant`], a [`Host`] and a [`request_log::Trace`] in the extensions of the request. It may add
+/// a [`timing::Timing`] and an [`OperatorError`] to the extensions of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
     // Host and Origin come before the token: a page of another site must not learn whether a token is valid.
@@ -86,12 +94,15 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
     let admitted = host.and_then(|host| Ok((host, guard.admit(&request)?)));
     let mut response = match admitted {
         Ok(_) if origin::is_preflight(request.method(), request.headers()) => origin::preflight(&page),
-        Ok((host, client)) => {
+        Ok((host, (client, grant))) => {
             log.set_client(client.clone());
+            let path = request.uri().path().to_owned();
             request.extensions_mut().insert(host);
             request.extensions_mut().insert(client);
+            request.extensions_mut().insert(grant);
             request.extensions_mut().insert(log.trace().clone());
-            contain(log.trace().request_id(), next.run(request)).await
+            let response = contain(log.trace().request_id(), next.run(request)).await;
+            guard.hide(&path, &log, response)
         }
         Err(refusal) => (guard.refusal)(request.uri().path(), refusal),
     };
@@ -109,42 +120,78 @@ impl Guards {
         }
     }
 
-    /// The client, if the request is allowed.
-    fn admit(&self, request: &Request<Body>) -> Result<Client, Refusal> {
+    /// The client and what it may do, if the request is allowed.
+    fn admit(&self, request: &Request<Body>) -> Result<(Client, Grant), Refusal> {
+        let admitted = self.identify(request)?;
+        // Here and not where a body is read, so that no route can forget it.
+        encoding::check(request.headers())?;
+        Ok(admitted)
+    }
+
+    fn identify(&self, request: &Request<Body>) -> Result<(Client, Grant), Refusal> {
         let peer = peer(request);
+        let anonymous = (Client::from_ip(peer.ip()), Grant::default());
         // Probes are not limited: an orchestrator restarts a server whose probe fails.
         if WITHOUT_TOKEN.contains(&request.uri().path()) {
-            return Ok(Client::from_ip(peer.ip()));
+            return Ok(anonymous);
         }
-        self.drain.check()?;
         // The pages are public, so that a token can be entered there.
         if (self.is_public)(request.uri().path()) {
-            let client = Client::from_ip(peer.ip());
-            return self.rates.check(&client).map(|()| client);
+            return self.rates.check(&anonymous.0).map(|()| anonymous);
         }
         // A browser sends a preflight without the token.
         if origin::is_preflight(request.method(), request.headers()) {
-            return Ok(Client::from_ip(peer.ip()));
+            return Ok(anonymous);
         }
         match self.access.client(request.headers(), peer) {
-            Ok(client) => self.rates.check(&client).map(|()| client),
+            Ok((client, grant)) => {
+                self.rates.check(&client)?;
+                match grant.only_metrics && request.uri().path() != METRICS {
+                    true => Err(only_metrics()),
+                    false => Ok((client, grant)),
+                }
+            }
             // Wrong tokens count as requests of the client's IP address.
-            Err(refusal) => Err(self.rates.check(&Client::from_ip(peer.ip())).err().unwrap_or(refusal)),
+            Err(refusal) => Err(self.rates.check(&anonymous.0).err().unwrap_or(refusal)),
         }
+    }
+
+    /// Replaces an error that is for the operator, if clients have tokens: then they are others than the operator. The errors of runs
+    /// were replaced where they left their run, before a stream or a stored session contains them.
+    fn hide(&self, path: &str, log: &RequestLog, mut response: Response) -> Response {
+        let error = response.extensions_mut().remove::<OperatorError>().filter(|_| self.access.has_tokens());
+        let Some(OperatorError(error)) = error else { return response };
+        let mut rules = ClientRules::default();
+        rules.request_id = Some(log.trace().request_id().into());
+        (self.failure)(path, response.status(), rules.shown(error))
     }
 
     /// Adds the headers of every response.
     fn mark(&self, response: &mut Response, page: &Page, log: &RequestLog) {
         let spent = response.extensions().get().copied();
+        let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         let headers: &mut HeaderMap = response.headers_mut();
         headers.insert(request_log::REQUEST_ID, log.trace().request_id.clone());
         headers.insert(timing::SERVER_TIMING, timing::value(log.elapsed(), spent));
         headers.insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // A client that reuses connections takes the next one to another server. An upgraded connection is not closed.
+        if self.drain.announced.is_cancelled() && !is_upgrade {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         origin::allow(page, headers);
         if self.origins.allows_others() {
             origin::vary(headers);
         }
     }
+}
+
+/// The path of the metrics.
+const METRICS: &str = "/metrics";
+
+fn only_metrics() -> Refusal {
+    let error = ErrorBody::new(Code::PermissionDenied, "this token may only read /metrics")
+        .suggest("Use a token without `scope=metrics`.");
+    Refusal::new(Reason::Scope, StatusCode::FORBIDDEN, error)
 }
 
 /// The peer of the connection; the unspecified address where a test calls the router without a connection.
@@ -167,6 +214,10 @@ pub(crate) struct Refusal {
 pub(crate) enum Reason {
     /// A missing or wrong token.
     Token,
+    /// A token that may not use the route.
+    Scope,
+    /// A compressed body.
+    Encoding,
     /// A host that is not accepted.
     Host,
     /// An origin that is not allowed.
@@ -183,8 +234,6 @@ pub(crate) enum Reason {
     BodySize,
     /// A body that does not arrive.
     BodySlow,
-    /// The server is shutting down.
-    Drain,
 }
 
 impl Reason {
@@ -192,6 +241,8 @@ impl Reason {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Token => "token",
+            Self::Scope => "scope",
+            Self::Encoding => "encoding",
             Self::Host => "host",
             Self::Origin => "origin",
             Self::Rate => "rate",
@@ -200,7 +251,6 @@ impl Reason {
             Self::AllBodies => "max_body_bytes_total",
             Self::BodySize => "body_size",
             Self::BodySlow => "body_slow",
-            Self::Drain => "drain",
         }
     }
 }

@@ -8,9 +8,11 @@
 //! * `transport`, `websocket`: server-sent events, NDJSON, WebSocket; `answer` and `error`: envelopes as responses;
 //! * `media`: uploads and generated media; `offload`: work that must not delay other requests;
 //! * `openai`: modules as models of OpenAI's clients; `openapi`: the OpenAPI document;
+//! * `broken`: modules whose files cannot be loaded;
 //! * `server`: from a listener to connections; `guard`: access checks and limits.
 
 mod answer;
+mod broken;
 mod deliver;
 mod error;
 mod follow;
@@ -32,6 +34,7 @@ mod transport;
 mod websocket;
 
 pub use crate::{
+    broken::{BrokenModule, broken_modules},
     guard::{InvalidOrigin, MissingAuthError, TokenFileError, Tokens},
     media::{MediaStore, UploadSettings},
     metrics::Metrics,

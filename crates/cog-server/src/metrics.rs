@@ -5,10 +5,18 @@
 
 mod runs;
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::http::Method;
-use cog_run::sessions::SessionState;
+use cog_run::{
+    events::{RunEvents, RunReport},
+    sessions::SessionState,
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
@@ -32,6 +40,8 @@ pub struct Counters {
     sessions_not_on_disk: Gauge,
     available: Family<Provider, Gauge>,
     registry: Registry,
+    /// The runs of each client that has a token, by owner. The operator has bounded their number.
+    clients: Mutex<HashMap<String, Arc<ClientMetrics>>>,
 }
 
 /// Values that are read when the metrics are requested.
@@ -73,7 +83,28 @@ impl Metrics {
         registry.register("provider_available", help, available.clone());
         let http = Http::new(&mut registry);
         let runs = runs::Runs::new(&mut registry);
-        Self(Arc::new(Counters { http, runs, streams, sessions, sessions_not_on_disk, available, registry }))
+        let clients = Mutex::default();
+        Self(Arc::new(Counters {
+            http,
+            runs,
+            streams,
+            sessions,
+            sessions_not_on_disk,
+            available,
+            registry,
+            clients,
+        }))
+    }
+
+    /// Returns the metrics of one client, which its runs report to.
+    pub(crate) fn client(&self, owner: &str) -> Arc<ClientMetrics> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = clients.get(owner) {
+            return Arc::clone(known);
+        }
+        let metrics = Arc::new(ClientMetrics::new());
+        clients.insert(owner.to_owned(), Arc::clone(&metrics));
+        metrics
     }
 
     /// Returns all metrics as text.
@@ -88,15 +119,48 @@ impl Metrics {
             let provider = Provider { provider: provider.clone() };
             self.available.get_or_create(&provider).set(i64::from(*is_available));
         }
-        let mut text = String::new();
-        match encode(&mut text, &self.registry) {
-            Ok(()) => text,
-            // Writing to a string does not fail; a label that cannot be encoded is a bug.
-            Err(error) => {
-                tracing::error!(%error, "cannot encode the metrics");
-                String::from("# EOF\n")
-            }
+        text(&self.registry)
+    }
+}
+
+fn text(registry: &Registry) -> String {
+    let mut text = String::new();
+    match encode(&mut text, registry) {
+        Ok(()) => text,
+        // Writing to a string does not fail; a label that cannot be encoded is a bug.
+        Err(error) => {
+            tracing::error!(%error, "cannot encode the metrics");
+            String::from("# EOF\n")
         }
+    }
+}
+
+/// The metrics that one client of a server with tokens may read: its own runs and streams.
+pub(crate) struct ClientMetrics {
+    runs: runs::RunCounters,
+    streams: Gauge,
+    registry: Registry,
+}
+
+impl ClientMetrics {
+    fn new() -> Self {
+        let mut registry = Registry::with_prefix("cog");
+        let streams = Gauge::default();
+        registry.register("streams_open", "Open streams", streams.clone());
+        Self { runs: runs::RunCounters::new(&mut registry), streams, registry }
+    }
+
+    /// Returns the metrics as text, with the number of the client's open streams.
+    pub(crate) fn text(&self, streams: usize) -> String {
+        self.streams.set(gauge(streams));
+        text(&self.registry)
+    }
+}
+
+/// It is registered for each run of the client, so that the parts of a run are not counted again.
+impl RunEvents for ClientMetrics {
+    fn run_ended(&self, run: &RunReport<'_>) {
+        self.runs.count(run);
     }
 }
 

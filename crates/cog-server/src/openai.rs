@@ -272,6 +272,15 @@ pub(crate) fn refusal(path: &str, refusal: Refusal) -> Response {
     }
 }
 
+/// Returns the response with an error: in OpenAI's form for these routes.
+pub(crate) fn failure(path: &str, status: StatusCode, error: ErrorBody) -> Response {
+    let error = ApiError::from(error).with_status(status);
+    match PATHS.iter().any(|route| is_at(route, path)) {
+        true => OpenAiError::from(error).into_response(),
+        false => error.into_response(),
+    }
+}
+
 /// Whether a path belongs to a route, which may end with a parameter.
 fn is_at(route: &str, path: &str) -> bool {
     match route.strip_suffix("{id}") {

@@ -188,14 +188,13 @@ pub(crate) struct Chunks;
 type Responses = BTreeMap<String, RefOr<Response>>;
 
 /// The statuses of access checks and limits.
-const GUARDS: [(u16, &str); 7] = [
-    (400, "The request is malformed, or the Host header is missing"),
+const GUARDS: [(u16, &str); 6] = [
+    (400, "The request is malformed, the Host header is missing, or there is more than one token"),
     (401, "The token is missing or wrong"),
-    (403, "The Host or the Origin is not allowed"),
+    (403, "The Host or the Origin is not allowed, or the token may not use the route"),
     (408, "The body did not arrive in time"),
     (429, "Too many requests, or too many streams"),
     (500, "Internal server error"),
-    (503, "The server is shutting down"),
 ];
 
 /// The status of an unknown name or id.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    body::{ExecuteBody, RunBody, check_encoding, object, read},
+    body::{ExecuteBody, RunBody, object, read},
     form::{Form, is_form, read_form},
     recovery::recovery_from_headers,
 };
@@ -102,6 +102,10 @@ impl Options {
         self.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
         self.context.parent_span.clone_from(&caller.parent);
         self.run.budgets.extend(app.guard.budgets.budget(&caller.client));
+        self.run.client = caller.rules(app);
+        if app.guard.access.has_tokens() {
+            self.run = std::mem::take(&mut self.run).events(app.guard.metrics.client(&caller.client.owner()));
+        }
         if self.media == MediaOutput::Url {
             self.run.delivery = app.media.delivery(&app.base_url(caller));
         }

@@ -27,6 +27,7 @@ use tower::Service as _;
 
 use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
+    broken::ModuleChecks,
     guard::{Bodies, ClientBudgets, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
     openai, router,
@@ -79,8 +80,8 @@ impl Server {
         Ok(router::build(self.app(address)?))
     }
 
-    /// Serves until `shutdown` is ready. Then waits until running requests have ended, or stops them after
-    /// [`ServerSettings::shutdown_timeout`].
+    /// Serves until `shutdown` is ready, and then for [`ServerSettings::drain_delay`] with `/ready` at 503. After that, waits until
+    /// running requests have ended, or stops them after [`ServerSettings::shutdown_timeout`].
     ///
     /// # Errors
     /// The settings do not allow serving at the address of the listener.
@@ -117,6 +118,7 @@ impl Server {
             metrics: self.metrics.clone(),
             is_public: pages::is_public,
             refusal: openai::refusal,
+            failure: openai::failure,
         });
         Ok(App::new(Shared {
             settings: settings.clone(),
@@ -125,6 +127,7 @@ impl Server {
             guard,
             media: self.media.clone(),
             offload: Offload::new(),
+            checks: ModuleChecks::default(),
             only_mcp: self.only_mcp,
             openapi: router::openapi(),
             paths: router::paths(),
@@ -162,8 +165,9 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves HTTP/1.1 until `shutdown`. Then stops accepting connections, waits for running requests as long as the settings
-/// allow, calls `stop` for the rest, and waits until the last responses are sent.
+/// Serves HTTP/1.1 until `shutdown`, and then for the delay of the settings, so that no request is lost while a load balancer still
+/// sends some: each response closes its connection. Then stops accepting connections, closes idle ones, waits for running
+/// requests as long as the settings allow, calls `stop` for the rest, and waits until the last responses are sent.
 ///
 /// HTTP/2 is not supported: browsers do not use it without TLS, a proxy speaks HTTP/1.1 to its backend, and a stalled
 /// HTTP/2 stream cannot be detected at its socket.
@@ -180,8 +184,12 @@ async fn serve_until(
         () = connections.accept_from(&listener) => {}
         () = shutdown => {}
     }
+    guard.drain.announced.cancel();
+    let _ = timeout(settings.drain_delay, connections.accept_from(&listener)).await;
     drop(listener);
     guard.drain.begun.cancel();
+    // Idle connections close now. A request that has arrived on one is still served.
+    connections.closing.cancel();
     let _ = timeout(settings.shutdown_timeout, guard.drain.idle()).await;
     guard.drain.over.cancel();
     stop();
@@ -196,7 +204,7 @@ struct Connections {
     http: http1::Builder,
     write_timeout: Duration,
     permits: Arc<Semaphore>,
-    /// Cancelled when connections must not take another request.
+    /// Cancelled when connections take no further request.
     closing: CancellationToken,
     open: JoinSet<()>,
 }
@@ -246,9 +254,8 @@ impl Connections {
         self.open.spawn(connection(http, stream, router, peer, self.closing.clone()));
     }
 
-    /// Closes idle connections, waits for pending responses, and then closes the rest.
+    /// Waits for pending responses, and then closes the rest.
     async fn close(mut self) {
-        self.closing.cancel();
         let all = async { while self.open.join_next().await.is_some() {} };
         let _ = timeout(FLUSH_TIMEOUT, all).await;
         self.open.shutdown().await;

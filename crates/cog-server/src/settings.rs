@@ -1,6 +1,6 @@
 use std::{net::SocketAddr, time::Duration};
 
-use cog_run::BudgetLimits;
+use cog_run::{BudgetLimits, ModelAccess};
 use thiserror::Error;
 
 use crate::{
@@ -52,7 +52,9 @@ pub struct ServerSettings {
     pub client_budget: BudgetLimits,
     /// The period after which the budget of a client is full again: 24 hours.
     pub client_budget_period: Duration,
-    /// The time that running requests have to end after shutdown begins: 10 s.
+    /// The time after a shutdown is requested in which new connections are still served, and `/ready` returns 503: none.
+    pub drain_delay: Duration,
+    /// The time that running requests have to end after that: 10 s.
     pub shutdown_timeout: Duration,
 }
 
@@ -79,6 +81,7 @@ impl Default for ServerSettings {
             uploads: UploadSettings::default(),
             client_budget: BudgetLimits::default(),
             client_budget_period: Duration::from_secs(24 * 3600),
+            drain_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
         }
     }
@@ -89,6 +92,8 @@ impl Default for ServerSettings {
 pub struct AccessSettings {
     /// The tokens. Every request must send one of them. `None` disables authentication.
     pub tokens: Option<Tokens>,
+    /// The providers and models that a client may name, unless its token has a list. `None` allows all.
+    pub models: Option<ModelAccess>,
     /// Whether a server without tokens may listen on an address that other machines can reach.
     pub is_insecure: bool,
     /// Additional allowed `Host` values: `cog.example`.

@@ -7,13 +7,14 @@ use axum::{
     http::{Extensions, request::Parts},
 };
 use cog_module::Module;
-use cog_run::{ModuleRef, Runtime, events::SpanContext, sessions::Sessions};
+use cog_run::{ClientRules, ModuleRef, Runtime, events::SpanContext, sessions::Sessions};
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
     MediaStore, ServerSettings,
+    broken::ModuleChecks,
     error::ApiError,
-    guard::{Client, Guard, Host, parent_span},
+    guard::{Client, Grant, Guard, Host, parent_span, request_id},
     offload::Offload,
 };
 
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) media: MediaStore,
     pub(crate) offload: Offload,
+    pub(crate) checks: ModuleChecks,
     /// Whether modules are served only as tools of MCP.
     pub(crate) only_mcp: bool,
     /// The OpenAPI document.
@@ -88,6 +90,9 @@ fn for_client(error: ErrorBody) -> ErrorBody {
 /// The caller of a run.
 pub(crate) struct Caller {
     pub(crate) client: Client,
+    /// What the client may do.
+    pub(crate) grant: Grant,
+    request_id: Arc<str>,
     host: Option<Host>,
     /// The span of the caller.
     pub(crate) parent: Option<SpanContext>,
@@ -96,8 +101,21 @@ pub(crate) struct Caller {
 impl Caller {
     /// The caller, from the extensions that the guard has set.
     pub(crate) fn from_extensions(extensions: &Extensions) -> Self {
-        let host = extensions.get::<Host>().cloned();
-        Self { client: client(extensions), host, parent: parent_span(extensions) }
+        Self {
+            client: client(extensions),
+            grant: extensions.get::<Grant>().cloned().unwrap_or_default(),
+            request_id: request_id(extensions).into(),
+            host: extensions.get::<Host>().cloned(),
+            parent: parent_span(extensions),
+        }
+    }
+
+    /// Returns the rules for its runs. Without tokens, every client may see what the operator sees.
+    pub(crate) fn rules(&self, app: &App) -> ClientRules {
+        let mut rules = ClientRules::default();
+        rules.models = self.grant.models.clone().or_else(|| app.settings.access.models.clone());
+        rules.request_id = app.guard.access.has_tokens().then(|| Arc::clone(&self.request_id));
+        rules
     }
 }
 

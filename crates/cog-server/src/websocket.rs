@@ -98,8 +98,9 @@ impl Conversation {
     /// Performs one run.
     async fn run_once(&mut self, body: ExecuteBody) -> Flow {
         // The connection outlives the request that opened it, so each run needs a token that is valid now.
-        if let Err(revoked) = self.app.guard.access.check_again(&self.credential, &self.caller.client) {
-            return self.revoked(revoked).await;
+        match self.app.guard.access.check_again(&self.credential, &self.caller.client) {
+            Ok(grant) => self.caller.grant = grant,
+            Err(revoked) => return self.revoked(revoked).await,
         }
         let request = match self.request(body).await {
             Ok(request) => request,
@@ -119,6 +120,7 @@ impl Conversation {
         if let ApiError::Refused(refusal) = &error {
             self.app.guard.metrics.http.refused(refusal.reason().as_str());
         }
+        let error = error.shown(&self.caller.rules(&self.app));
         self.send_envelope(&error.into_envelope()).await
     }
 
@@ -129,7 +131,6 @@ impl Conversation {
     }
 
     async fn request(&mut self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
-        self.app.guard.drain.check()?;
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.load(&self.name).await?;
         // A WebSocket streams unless the body requests otherwise.

@@ -64,6 +64,9 @@ pub struct ErrorBody {
     pub client_message: Option<&'static str>,
 }
 
+/// The member of `details` with the id of the request, if the message of an error is for the operator.
+const REQUEST_ID: &str = "request_id";
+
 impl ErrorBody {
     /// Creates an error of the table, with its value of `recoverable`.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
@@ -115,13 +118,16 @@ impl ErrorBody {
     }
 
     /// Returns whether the message is for the operator of a server, and not for its clients. An internal error and an invalid module
-    /// always are.
+    /// are, unless [`ErrorBody::for_client`] returned the error.
     pub fn is_for_operator(&self) -> bool {
-        self.client_message.is_some() || self.default_client_message().is_some()
+        self.message_for_client().is_some()
     }
 
-    fn default_client_message(&self) -> Option<&'static str> {
+    fn message_for_client(&self) -> Option<&'static str> {
+        let is_shown = self.details.as_ref().is_some_and(|details| details.get(REQUEST_ID).is_some());
         match self.code {
+            _ if is_shown => None,
+            _ if self.client_message.is_some() => self.client_message,
             ErrorCode::Standard(Code::InternalError) => Some("internal server error"),
             ErrorCode::Standard(Code::ModuleInvalid) => Some("the module is not valid"),
             _ => None,
@@ -133,15 +139,13 @@ impl ErrorBody {
     /// `retry_after_ms` are kept.
     #[must_use]
     pub fn for_client(self, request_id: &str) -> Self {
-        let Some(message) = self.client_message.or_else(|| self.default_client_message()) else {
-            return self;
-        };
+        let Some(message) = self.message_for_client() else { return self };
         let mut details = String::new();
         Writer::compact(&mut details).object(|w| {
             for key in ["reason", "retry_after_ms"] {
                 w.optional(key, &self.details.as_ref().and_then(|details| details.get(key)));
             }
-            w.field("request_id", request_id);
+            w.field(REQUEST_ID, request_id);
         });
         Self {
             message: message.to_owned(),
@@ -361,6 +365,7 @@ mod tests {
         for code in [Code::InternalError, Code::ModuleInvalid] {
             let shown = ErrorBody::new(code, "/srv/modules/a: broken").for_client("r-1");
             assert!(!shown.to_json().contains("/srv"), "{shown:?}");
+            assert!(!shown.is_for_operator());
         }
     }
 

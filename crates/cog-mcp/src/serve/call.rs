@@ -21,7 +21,7 @@ use rmcp::{
     },
     service::RequestContext,
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinError};
 
 use super::{
     CallSettings,
@@ -77,7 +77,7 @@ impl Call<'_> {
         if let Start::Input(input) = &mut start {
             let arguments = params.arguments.unwrap_or_default();
             let read = tokio::task::spawn_blocking(move || verbatim::called_with(arguments));
-            let read = read.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            let read = read.await.map_err(|error| task_failed(&error))?;
             *input = read.ok_or_else(|| ErrorData::invalid_params("arguments: nested too deeply", None))?;
         }
         for _ in 0..MAX_QUESTIONS {
@@ -195,7 +195,8 @@ impl Call<'_> {
             runtime.prepare(&module, RunInput::Json(input), options, context)
         });
         started.await.unwrap_or_else(|error| {
-            Err(Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, error.to_string()))))
+            let error = task_failed(&error).message;
+            Err(Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, error))))
         })
     }
 
@@ -213,6 +214,12 @@ impl Call<'_> {
         }
         result(Some(&self.module), &envelope).into()
     }
+}
+
+/// Returns the error of work that panicked. The panic's message goes to the log only: it can contain anything.
+pub(super) fn task_failed(error: &JoinError) -> ErrorData {
+    tracing::error!(%error, "the work for a message failed");
+    ErrorData::internal_error("internal server error", None)
 }
 
 // The chunks of a run as progress notifications.

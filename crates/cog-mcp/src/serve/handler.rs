@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use cog_run::{Code, Envelope, ErrorBody, Module, ModuleRef, Runtime, events::SpanContext};
+use cog_run::{ClientRules, Code, Envelope, ErrorBody, Module, ModuleRef, Runtime, events::SpanContext};
 use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,
@@ -18,7 +18,7 @@ use rmcp::{
 
 use super::{
     CallSettings, Settings,
-    call::{Call, Progress},
+    call::{Call, Progress, task_failed},
     catalog::{Catalog, modules},
     confirmation::Confirmations,
     invalid_params, result,
@@ -69,9 +69,10 @@ impl ModuleServer {
         self
     }
 
-    async fn module(&self, name: &str) -> Result<Arc<Module>, ErrorData> {
+    /// Loads the module of a tool. `rules` decide what its client learns of an error.
+    async fn module(&self, name: &str, rules: &ClientRules) -> Result<Arc<Module>, ErrorData> {
         let loaded = self.shared.runtime.load_async(ModuleRef::Name(name)).await;
-        loaded.map_err(|error| invalid_params(&for_client(error)))
+        loaded.map_err(|error| invalid_params(&rules.shown(for_client(error))))
     }
 
     /// Returns what a function makes of the shared state, on a thread that may block.
@@ -81,7 +82,7 @@ impl ModuleServer {
     ) -> Result<T, ErrorData> {
         let shared = Arc::clone(&self.shared);
         let made = tokio::task::spawn_blocking(move || make(&shared)).await;
-        made.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        made.map_err(|error| task_failed(&error))
     }
 
     async fn skills(&self) -> Result<Vec<Arc<ServedSkill>>, ErrorData> {
@@ -193,11 +194,11 @@ impl ServerHandler for ModuleServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let progress = context.meta.get_progress_token();
         check_progress_token(progress.as_ref())?;
-        let module = self.module(&params.name).await?;
         let mut settings = match (self.shared.settings)(context.extensions.get::<Parts>()) {
             Ok(settings) => settings,
             Err(refused) => return Ok(result(None, &Envelope::failure(refused)).into()),
         };
+        let module = self.module(&params.name, &settings.options.client).await?;
         if let Some(parent) = parent_span(&context.meta) {
             settings.options.trace_id = Some(parent.trace_id());
             settings.context.parent_span = Some(parent);

@@ -229,7 +229,8 @@ fn check_trust(module: &Module) -> Result<(), ErrorBody> {
     let name = &module.manifest.name;
     let message = format!("the run cannot continue: the directory of `{name}` is no longer trusted");
     Err(ErrorBody::new(Code::PermissionDenied, message)
-        .suggest(format!("Run `{command}`, then continue the run.")))
+        .suggest(format!("Run `{command}`, then continue the run."))
+        .for_operator("the run cannot continue: its module may no longer call tools"))
 }
 
 fn has_changed(module: &str, changed: &[String]) -> ErrorBody {

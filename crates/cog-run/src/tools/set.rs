@@ -47,8 +47,14 @@ impl ToolSet {
         }
         // Every tool of a run comes from here, whoever added it, so that no front end can forget to ask.
         if !module.trust.allows_tools() {
-            let warning = module.trust.warning(&module.manifest);
-            let warning = warning.map(|message| Warning::new(WarningCode::ToolUnavailable, message));
+            let warning = module.trust.warning(&module.manifest).map(|message| {
+                // It contains the directory of the module, which only the operator may know.
+                let message = match sources.options.client.request_id {
+                    Some(_) => format!("`{}` gets no tools on this server", module.manifest.name),
+                    None => message,
+                };
+                Warning::new(WarningCode::ToolUnavailable, message)
+            });
             return (None, Vec::from_iter(warning));
         }
         let ToolSources { settings, modules, options, context, .. } = sources;
@@ -66,7 +72,7 @@ impl ToolSet {
                         let caller = caller.get_or_insert_with(|| calling_run(module, options, context));
                         tools.push(Arc::new(ModuleTool::new(modules, found, Arc::clone(caller))));
                     }
-                    Err(error) => warnings.push(unavailable(name, &error.message)),
+                    Err(error) => warnings.push(unavailable(name, &options.client.shown(error).message)),
                 }
             }
         }

@@ -238,6 +238,11 @@ impl Slots {
         lock(&self.taken).total
     }
 
+    /// The number of slots that a client uses.
+    pub(crate) fn taken_by(&self, client: &Client) -> usize {
+        lock(&self.taken).by_client.get(client).copied().unwrap_or(0)
+    }
+
     fn none_for_client(&self) -> Refusal {
         let message = format!("too many streams: the limit per client is {}", self.per_client);
         refusal(Reason::ClientStreams, message, "max_streams_per_client", self.per_client)
@@ -274,10 +279,12 @@ fn lock(taken: &Mutex<TakenSlots>) -> MutexGuard<'_, TakenSlots> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The shutdown of a server: it refuses new work and counts the work in progress.
+/// The shutdown of a server, in steps, and the work in progress.
 #[derive(Clone, Default)]
 pub(crate) struct Drain {
-    /// Cancelled when the shutdown begins.
+    /// Cancelled when the shutdown is requested: new connections should go elsewhere, and are still served for a while.
+    pub(crate) announced: CancellationToken,
+    /// Cancelled when no connection is accepted any more, and idle ones are closed.
     pub(crate) begun: CancellationToken,
     /// Cancelled when the remaining work must stop.
     pub(crate) over: CancellationToken,
@@ -288,20 +295,6 @@ pub(crate) struct Drain {
 pub(crate) type InFlightGuard = TaskTrackerToken;
 
 impl Drain {
-    /// Checks that the server accepts work.
-    ///
-    /// # Errors
-    /// 503 E4001 during shutdown; the connection closes.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if !self.begun.is_cancelled() {
-            return Ok(());
-        }
-        let error = ErrorBody::new(Code::ProviderUnavailable, "the server is shutting down")
-            .suggest("Retry in a moment; another instance may respond.");
-        let refusal = Refusal::new(Reason::Drain, StatusCode::SERVICE_UNAVAILABLE, error);
-        Err(refusal.retry_after(std::time::Duration::from_secs(1)).close())
-    }
-
     /// Counts work in progress.
     pub(crate) fn enter(&self) -> InFlightGuard {
         self.in_flight.token()
@@ -486,23 +479,9 @@ mod slots_tests {
 
 #[cfg(test)]
 mod drain_tests {
-    use axum::{http::header, response::IntoResponse as _};
     use futures_util::FutureExt as _;
 
     use super::*;
-
-    #[tokio::test]
-    async fn new_work_is_refused_during_shutdown() {
-        let drain = Drain::default();
-        drain.check().unwrap();
-        assert!(drain.begun.cancelled().now_or_never().is_none());
-        drain.begun.cancel();
-        drain.begun.cancelled().await;
-        let response = drain.check().unwrap_err().into_response();
-        assert_eq!(response.status(), 503);
-        assert_eq!(response.headers()[header::CONNECTION], "close");
-        assert!(response.headers().contains_key(header::RETRY_AFTER));
-    }
 
     #[tokio::test]
     async fn idle_when_all_work_has_ended() {

@@ -33,6 +33,7 @@ fn guards() -> Guards {
         metrics: Metrics::new(),
         is_public: |path| path == "/",
         refusal: openai::refusal,
+        failure: openai::failure,
     }
 }
 
@@ -170,14 +171,28 @@ async fn panic_fails_one_request_only() {
 }
 
 #[tokio::test]
-async fn shutdown_refuses_new_requests() {
+async fn requests_during_shutdown_are_served_and_close_their_connection() {
     let guard = Guard::from(guards());
+    assert!(!get_from(&guard, "/who", &[]).await.1.contains_key(header::CONNECTION));
+    guard.drain.announced.cancel();
     guard.drain.begun.cancel();
-    let (status, headers, body) = get_from(&guard, "/who", &[]).await;
-    assert_eq!((status, headers[header::CONNECTION].to_str().unwrap()), (503, "close"));
-    assert!(body.contains("E4001") && headers.contains_key(header::RETRY_AFTER));
-    assert_eq!(get_from(&guard, "/health", &[]).await.0, 200);
+    for path in ["/who", "/health"] {
+        let (status, headers, _) = get_from(&guard, path, &[]).await;
+        assert_eq!((status, headers[header::CONNECTION].to_str().unwrap()), (200, "close"), "{path}");
+    }
     guard.drain.idle().await;
+}
+
+#[tokio::test]
+async fn token_for_metrics_reads_nothing_else() {
+    let tokens = Tokens::parse(&format!("ops:{TOKEN} scope=metrics")).unwrap();
+    let guard = Guard::from(Guards { access: Access::Tokens(tokens), ..guards() });
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("authorization", bearer.as_str())];
+    let (status, _, body) = get_from(&guard, "/who", &headers).await;
+    assert_eq!(status, 403);
+    assert!(body.contains("E4007") && body.contains("/metrics"), "{body}");
+    assert_eq!(get_from(&guard, METRICS, &headers).await.0, 404, "the test has no such route");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use std::{
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use cog_module::files::{FileError, read_text};
+use cog_run::ModelAccess;
 use cog_spec::{Code, ErrorBody};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
@@ -33,6 +34,16 @@ impl fmt::Debug for Tokens {
 struct Known {
     digest: [u8; 32],
     client: Client,
+    grant: Grant,
+}
+
+/// What the holder of a token may do: the options after the token in its line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Grant {
+    /// The models that the client may name. None has the list of the server's settings.
+    pub(crate) models: Option<ModelAccess>,
+    /// Whether the client reads `/metrics`, with the figures of all clients, and uses no other route.
+    pub(crate) only_metrics: bool,
 }
 
 /// The clients that have access.
@@ -79,35 +90,46 @@ impl Access {
         }
     }
 
-    /// Returns the client of a request.
+    /// Returns the client of a request, and what it may do.
     ///
     /// # Errors
-    /// 401 E4007 for a missing or unknown token.
-    pub(crate) fn client(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Client, Refusal> {
+    /// 401 E4007 for a missing or unknown token, 400 E1001 for more than one.
+    pub(crate) fn client(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<(Client, Grant), Refusal> {
+        let token = token(headers)?;
         match self {
-            Self::Open => Ok(Client::from_ip(peer.ip())),
-            Self::Tokens(tokens) => match token(headers) {
+            Self::Open => Ok((Client::from_ip(peer.ip()), Grant::default())),
+            Self::Tokens(tokens) => match token {
                 None => Err(refusal("missing token", r#"Bearer realm="cog""#)),
                 Some(given) => tokens.holder(&digest(&given)).ok_or_else(unknown),
             },
         }
     }
 
-    /// Checks that the token of an open connection is still valid, and still belongs to this client.
+    /// Checks that the token of an open connection is still valid, and still belongs to this client. Returns what the client may do
+    /// now.
     ///
     /// # Errors
     /// 401 E4007 for a token that was revoked.
-    pub(crate) fn check_again(&self, credential: &Credential, client: &Client) -> Result<(), Refusal> {
-        let Self::Tokens(tokens) = self else { return Ok(()) };
+    pub(crate) fn check_again(&self, credential: &Credential, client: &Client) -> Result<Grant, Refusal> {
+        let Self::Tokens(tokens) = self else { return Ok(Grant::default()) };
         let holder = credential.0.and_then(|digest| tokens.holder(&digest));
-        if holder.as_ref() == Some(client) { Ok(()) } else { Err(unknown()) }
+        match holder {
+            Some((holder, grant)) if holder == *client && !grant.only_metrics => Ok(grant),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Whether the server has tokens, so that its clients are not the operator.
+    pub(crate) fn has_tokens(&self) -> bool {
+        matches!(self, Self::Tokens(_))
     }
 }
 
 impl Credential {
     /// The credential that these headers contain.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
-        Self(token(headers).map(|given| digest(&given)))
+        // The guard has refused a request with more than one token.
+        Self(token(headers).ok().flatten().map(|given| digest(&given)))
     }
 }
 
@@ -127,7 +149,7 @@ impl Tokens {
     }
 
     /// Returns the holder of the token with this digest. The digests of all tokens are compared, each in constant time.
-    fn holder(&self, digest: &[u8; 32]) -> Option<Client> {
+    fn holder(&self, digest: &[u8; 32]) -> Option<(Client, Grant)> {
         // No early return: the time must not depend on which token matches, or whether one does.
         let list = self.list();
         let mut found = u64::MAX;
@@ -136,7 +158,7 @@ impl Tokens {
             found.conditional_assign(&index, is_equal);
         }
         let index = usize::try_from(found).ok()?;
-        list.get(index).map(|known| known.client.clone())
+        list.get(index).map(|known| (known.client.clone(), known.grant.clone()))
     }
 }
 
@@ -164,11 +186,25 @@ const SUBPROTOCOL: &str = "cog.token.";
 /// The token of `Authorization: Bearer`, or of a WebSocket's subprotocol.
 ///
 /// A token in the URL is ignored: URLs end up in logs, histories and `Referer`.
-fn token(headers: &HeaderMap) -> Option<Cow<'_, str>> {
-    match headers.get(header::AUTHORIZATION) {
-        Some(value) => bearer(value).map(Cow::Borrowed),
-        None => headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().find_map(subprotocol),
+///
+/// # Errors
+/// 400 E1001 for more than one: a proxy in front of the server might have checked another one than this server would.
+fn token(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, Refusal> {
+    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
+    let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL);
+    let mut offered = protocols.iter().filter_map(|value| value.to_str().ok()).flat_map(subprotocols);
+    match (lines.next(), offered.next(), lines.next(), offered.next()) {
+        (Some(line), None, None, _) => Ok(bearer(line).map(Cow::Borrowed)),
+        (None, Some(offered), _, None) => Ok(unescaped(offered)),
+        (None, None, _, _) => Ok(None),
+        _ => Err(several()),
     }
+}
+
+fn several() -> Refusal {
+    let error = ErrorBody::new(Code::InvalidInput, "the request has more than one token")
+        .suggest("Send one header `Authorization`, or one subprotocol `cog.token.TOKEN`.");
+    Refusal::new(Reason::Token, StatusCode::BAD_REQUEST, error)
 }
 
 fn bearer(value: &HeaderValue) -> Option<&str> {
@@ -176,9 +212,9 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn subprotocol(value: &HeaderValue) -> Option<Cow<'_, str>> {
-    let offered = value.to_str().ok()?.split(',');
-    offered.map(str::trim).find_map(|name| name.strip_prefix(SUBPROTOCOL)).and_then(unescaped)
+/// Returns the tokens in the subprotocols that a header offers.
+fn subprotocols(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').filter_map(|name| name.trim().strip_prefix(SUBPROTOCOL))
 }
 
 /// Decodes `encodeURIComponent`: a subprotocol can contain neither `/` nor `=`.
@@ -235,6 +271,20 @@ pub enum TokenFileError {
         /// The line, from 1.
         line: usize,
     },
+    /// There is something else than options after the token.
+    #[error("line {line}: only models=LIST and scope=metrics may follow the token, each once")]
+    Option {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// An entry of the list of models is not valid.
+    #[error("line {line}: models: `{entry}` is not PROVIDER, PROVIDER/MODEL or PROVIDER/PREFIX*")]
+    Models {
+        /// The line, from 1.
+        line: usize,
+        /// The entry.
+        entry: String,
+    },
     /// Two lines have the same name or the same token.
     #[error("line {line}: the name or token is already on an earlier line")]
     Twice {
@@ -252,13 +302,16 @@ impl TokenFileError {
             Self::Name { .. } | Self::Character { .. } => {
                 "Write TOKEN or NAME:TOKEN; a token has letters, digits and -._~+/ and may end with =."
             }
+            Self::Option { .. } => "Write NAME:TOKEN models=openai/gpt-6-luna, or NAME:TOKEN scope=metrics.",
+            Self::Models { .. } => "Write models=openai,anthropic/claude-haiku-5,ollama/*, without spaces.",
             Self::Twice { .. } => "Use a different name and token on each line.",
         }
     }
 }
 
 impl Tokens {
-    /// Reads a file with one token per line, `TOKEN` or `NAME:TOKEN`. Empty lines and lines that start with `#` are ignored.
+    /// Reads a file with one token per line, `TOKEN` or `NAME:TOKEN`, each with its options. Empty lines and lines that start with
+    /// `#` are ignored.
     ///
     /// # Errors
     /// The file cannot be read, or is not valid.
@@ -302,10 +355,13 @@ impl Tokens {
 }
 
 fn read_line(line: usize, text: &str) -> Result<Known, TokenFileError> {
-    let (name, token) = match text.split_once(':') {
-        Some((name, token)) => (Some(name.trim()), token.trim()),
-        None => (None, text),
+    // The name of a model may contain a colon, and the list of models comes after an equals sign.
+    let (name, rest) = match text.split_once(':') {
+        Some((name, rest)) if !name.contains('=') => (Some(name.trim()), rest),
+        _ => (None, text),
     };
+    let mut words = rest.split_whitespace();
+    let token = words.next().unwrap_or_default();
     if let Some(found) = token.trim_end_matches('=').chars().find(|c| !is_of_a_token(*c)) {
         return Err(TokenFileError::Character { line, found });
     }
@@ -318,7 +374,23 @@ fn read_line(line: usize, text: &str) -> Result<Known, TokenFileError> {
     }
     // The digest is computed first, because it also names a token without a name.
     let name = name.map_or_else(|| short(&digest), str::to_owned);
-    Ok(Known { digest, client: Client::Token(name.into()) })
+    Ok(Known { digest, client: Client::Token(name.into()), grant: read_grant(line, words)? })
+}
+
+/// Reads the options after a token. An error repeats nothing that may be a part of a token.
+fn read_grant<'a>(line: usize, words: impl Iterator<Item = &'a str>) -> Result<Grant, TokenFileError> {
+    let mut grant = Grant::default();
+    for word in words {
+        match word.split_once('=') {
+            Some(("models", list)) if grant.models.is_none() => {
+                let models = ModelAccess::parse(list);
+                grant.models = Some(models.map_err(|entry| TokenFileError::Models { line, entry })?);
+            }
+            Some(("scope", "metrics")) if !grant.only_metrics => grant.only_metrics = true,
+            _ => return Err(TokenFileError::Option { line }),
+        }
+    }
+    Ok(grant)
 }
 
 fn is_name(name: &str) -> bool {

@@ -15,18 +15,23 @@ use prometheus_client::{
 use super::Metrics;
 use crate::metrics;
 
-/// The metrics of runs.
+/// The metrics of runs and of the calls to providers.
 pub(super) struct Runs {
     calls: Family<Called, Counter>,
     provider_retries: Family<Provider, Counter>,
     circuit_rejections: Family<Provider, Counter>,
     first_token: Family<Provider, Histogram, fn() -> Histogram>,
+    fallbacks: Family<Skipped, Counter>,
+    runs: RunCounters,
+}
+
+/// The metrics of runs by module, which do not name the operator's providers.
+pub(super) struct RunCounters {
     runs: Family<Outcome, Counter>,
     tokens: Family<Tokens, Counter>,
     cost: Family<Module, Counter<f64, AtomicU64>>,
     repairs: Family<Module, Counter>,
     retries: Family<Module, Counter>,
-    fallbacks: Family<Skipped, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -71,12 +76,8 @@ impl Runs {
             provider_retries: Family::default(),
             circuit_rejections: Family::default(),
             first_token,
-            runs: Family::default(),
-            tokens: Family::default(),
-            cost: Family::default(),
-            repairs: Family::default(),
-            retries: Family::default(),
             fallbacks: Family::default(),
+            runs: RunCounters::new(registry),
         };
         let calls = "Attempts to call a provider, by outcome: answered, dropped (cancelled) or the code";
         registry.register("provider_calls", calls, runs.calls.clone());
@@ -86,6 +87,21 @@ impl Runs {
         registry.register("provider_circuit_rejections", rejections, runs.circuit_rejections.clone());
         let first = "Seconds from the request to the provider's first token";
         registry.register("provider_first_token_seconds", first, runs.first_token.clone());
+        let skipped = "Providers skipped because they gave no answer, by provider and code";
+        registry.register("fallbacks", skipped, runs.fallbacks.clone());
+        runs
+    }
+}
+
+impl RunCounters {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let runs = Self {
+            runs: Family::default(),
+            tokens: Family::default(),
+            cost: Family::default(),
+            repairs: Family::default(),
+            retries: Family::default(),
+        };
         let ends = "Runs, by module and outcome: answered, dropped or the error's code";
         registry.register("runs", ends, runs.runs.clone());
         registry.register("tokens", "Tokens of all calls, by module and direction", runs.tokens.clone());
@@ -94,9 +110,37 @@ impl Runs {
         registry.register("repairs", "Repairs of answers, by module", runs.repairs.clone());
         let retries = "Further model calls after an invalid answer, by module";
         registry.register("retries", retries, runs.retries.clone());
-        let skipped = "Providers skipped because they gave no answer, by provider and code";
-        registry.register("fallbacks", skipped, runs.fallbacks.clone());
         runs
+    }
+
+    /// Counts a run that has ended. A nested one belongs to the run around it.
+    pub(super) fn count(&self, run: &RunReport<'_>) {
+        if run.is_nested {
+            return;
+        }
+        let outcome = match run.outcome {
+            RunOutcome::Answered => "answered",
+            RunOutcome::Failed(code) => code.as_str(),
+            _ => "dropped",
+        };
+        let module = run.module.manifest.name.clone();
+        self.runs.get_or_create(&Outcome { module, outcome: outcome.to_owned() }).inc();
+        let tokens = run.usage.map(|usage| [("in", usage.input_tokens), ("out", usage.output_tokens)]);
+        for (direction, count) in tokens.into_iter().flatten() {
+            let module = run.module.manifest.name.clone();
+            self.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
+        }
+        if let Some(cost) = run.usage.and_then(|usage| usage.cost) {
+            let module = Module { module: run.module.manifest.name.clone() };
+            self.cost.get_or_create(&module).inc_by(cost.amount.as_f64());
+        }
+        let retries = u64::from(run.attempts.saturating_sub(1));
+        let repairs = u64::try_from(run.repairs).unwrap_or(u64::MAX);
+        for (family, count) in [(&self.repairs, repairs), (&self.retries, retries)] {
+            if count > 0 {
+                family.get_or_create(&Module { module: run.module.manifest.name.clone() }).inc_by(count);
+            }
+        }
     }
 }
 
@@ -126,36 +170,14 @@ impl RunEvents for Metrics {
     }
 
     fn run_ended(&self, run: &RunReport<'_>) {
+        self.runs.runs.count(run);
         if run.is_nested {
             return;
-        }
-        let outcome = match run.outcome {
-            RunOutcome::Answered => "answered",
-            RunOutcome::Failed(code) => code.as_str(),
-            _ => "dropped",
-        };
-        let module = run.module.manifest.name.clone();
-        self.runs.runs.get_or_create(&Outcome { module, outcome: outcome.to_owned() }).inc();
-        let tokens = run.usage.map(|usage| [("in", usage.input_tokens), ("out", usage.output_tokens)]);
-        for (direction, count) in tokens.into_iter().flatten() {
-            let module = run.module.manifest.name.clone();
-            self.runs.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
-        }
-        if let Some(cost) = run.usage.and_then(|usage| usage.cost) {
-            let module = Module { module: run.module.manifest.name.clone() };
-            self.runs.cost.get_or_create(&module).inc_by(cost.amount.as_f64());
         }
         for skipped in run.fallbacks {
             let provider = skipped.provider.clone();
             let code = skipped.code.as_str();
             self.runs.fallbacks.get_or_create(&Skipped { provider, code }).inc();
-        }
-        let retries = u64::from(run.attempts.saturating_sub(1));
-        let repairs = u64::try_from(run.repairs).unwrap_or(u64::MAX);
-        for (family, count) in [(&self.runs.repairs, repairs), (&self.runs.retries, retries)] {
-            if count > 0 {
-                family.get_or_create(&Module { module: run.module.manifest.name.clone() }).inc_by(count);
-            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
 };
 use cog_json::{Limits, Value};
 use cog_run::RunInput;
@@ -51,7 +51,7 @@ const WRAP: &str = r#"Wrap the input: {"input": {…}}."#;
 /// `parse` owns the lease of their memory.
 ///
 /// # Errors
-/// 415 for another content type or a compressed body; as [`Bodies::read`](crate::guard::Bodies::read); as `parse`.
+/// 415 for another content type; as [`Bodies::read`](crate::guard::Bodies::read); as `parse`.
 pub(crate) async fn read<T: Send + 'static, E: From<ApiError> + Send + 'static>(
     app: &App,
     client: &Client,
@@ -62,7 +62,6 @@ pub(crate) async fn read<T: Send + 'static, E: From<ApiError> + Send + 'static>(
     if !is_json(headers) {
         return Err(not_json(headers).into());
     }
-    check_encoding(headers)?;
     let (bytes, lease) = app.guard.bodies.read(client, body).await.map_err(ApiError::from)?;
     app.offload.run(bytes.len(), move || parse(bytes, lease)).await
 }
@@ -183,30 +182,6 @@ fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
-}
-
-/// Checks that a body is not compressed: neither its content (415) nor its transfer (501).
-pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
-    check_plain(headers, header::CONTENT_ENCODING, b"identity", StatusCode::UNSUPPORTED_MEDIA_TYPE)?;
-    check_plain(headers, header::TRANSFER_ENCODING, b"chunked", StatusCode::NOT_IMPLEMENTED)
-}
-
-fn check_plain(
-    headers: &HeaderMap,
-    name: HeaderName,
-    plain: &[u8],
-    status: StatusCode,
-) -> Result<(), ApiError> {
-    match headers.get(&name) {
-        Some(value) if !value.as_bytes().eq_ignore_ascii_case(plain) => {
-            let message =
-                format!("unsupported {name}: {}", String::from_utf8_lossy(value.as_bytes()).escape_debug());
-            Err(ApiError::new(Code::InvalidInput, message)
-                .suggest("Send the body without compression.")
-                .with_status(status))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn not_json(headers: &HeaderMap) -> ApiError {

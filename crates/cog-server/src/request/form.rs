@@ -13,7 +13,7 @@ use cog_spec::{Code, ErrorBody};
 use multer::{Field, Multipart, parse_boundary};
 use tokio::time::timeout;
 
-use super::{ExecuteBody, check_encoding, object, recovery::Recovery};
+use super::{ExecuteBody, object, recovery::Recovery};
 use crate::{
     error::ApiError,
     guard::{BodyLease, Client},
@@ -87,7 +87,6 @@ pub(crate) async fn read_form(
     body: Body,
     recovery: Option<Recovery>,
 ) -> Result<Form, ApiError> {
-    check_encoding(headers)?;
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let max_time = app.settings.body_timeout;

@@ -13,10 +13,10 @@ use cog_module::{
     export::{CardServer, agent_card},
 };
 use cog_run::ModuleRef;
-use cog_spec::Manifest;
+use cog_spec::{Code, ErrorBody, Manifest};
 
 use crate::{
-    answer, capabilities,
+    BrokenModule, answer, broken_modules, capabilities,
     error::ApiError,
     metrics::{self, Live},
     offload,
@@ -44,20 +44,46 @@ pub(crate) async fn health() -> Response {
     answer::written(StatusCode::OK, "{\"status\":\"ok\"}\n")
 }
 
-/// Returns 200 while the server accepts requests (readiness).
+/// Returns 200 while the server accepts requests (readiness), with the modules whose files cannot be loaded.
 #[utoipa::path(
     get,
     path = "/ready",
     operation_id = "ready",
     tag = "about",
     responses(
-        (status = 200, description = "The server accepts requests", body = ref("#/components/schemas/Status")),
+        (status = 200, description = "The server accepts requests", body = ref("#/components/schemas/Readiness")),
+        (status = 503, description = "E4001: the server is shutting down", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Response, ApiError> {
-    app.guard.drain.check()?;
-    Ok(answer::written(StatusCode::OK, "{\"status\":\"ready\"}\n"))
+    if app.guard.drain.announced.is_cancelled() {
+        return Err(shutting_down());
+    }
+    Ok(answer::json(StatusCode::OK, &Readiness { broken_modules: &app.checks.broken(&app.runtime).await }))
+}
+
+fn shutting_down() -> ApiError {
+    let details = Value::from(serde_json::json!({ "retry_after_ms": 1000 }));
+    let error = ErrorBody::new(Code::ProviderUnavailable, "the server is shutting down")
+        .suggest("Retry in a moment; another instance may respond.")
+        .with_details(details);
+    ApiError::from(error).with_status(StatusCode::SERVICE_UNAVAILABLE)
+}
+
+/// The state of a server that accepts requests. A broken module does not make the others unavailable.
+struct Readiness<'a> {
+    broken_modules: &'a [String],
+}
+
+/// Written by hand: the first member is a constant.
+impl ToJson for Readiness<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("status", "ready");
+            w.field("broken_modules", self.broken_modules);
+        });
+    }
 }
 
 /// Lists the capabilities of this runtime (SPEC 8.1).
@@ -75,7 +101,7 @@ pub(crate) async fn declared() -> Response {
     answer::json(StatusCode::OK, &capabilities())
 }
 
-/// Returns the metrics for Prometheus.
+/// Returns the metrics for Prometheus. If the server has tokens, a client reads the metrics of its own runs.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -86,7 +112,22 @@ pub(crate) async fn declared() -> Response {
         Refused,
     )
 )]
-pub(crate) async fn metrics(State(app): State<App>) -> Response {
+pub(crate) async fn metrics(State(app): State<App>, caller: Caller) -> Response {
+    let text = match app.guard.access.has_tokens() && !caller.grant.only_metrics {
+        true => {
+            let streams = app.guard.slots.taken_by(&caller.client);
+            app.guard.metrics.client(&caller.client.owner()).text(streams)
+        }
+        false => all_metrics(&app),
+    };
+    let mut response = answer::written(StatusCode::OK, text);
+    let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// Returns the metrics of all clients.
+fn all_metrics(app: &App) -> String {
     let providers = app.runtime.providers().default_order().iter();
     let live = Live {
         streams: app.guard.slots.taken(),
@@ -94,10 +135,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
         sessions: app.sessions.count_by_state(),
         sessions_not_on_disk: app.sessions.count_not_on_disk(),
     };
-    let mut response = answer::written(StatusCode::OK, app.guard.metrics.text(&live));
-    let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
+    app.guard.metrics.text(&live)
 }
 
 /// API information.
@@ -152,18 +190,25 @@ pub(crate) async fn card(State(app): State<App>, caller: Caller) -> Response {
 // Modules as JSON, without their path on disk.
 
 /// An entry of the list of modules.
-struct Entry<'a>(&'a ListedModule);
+struct Entry<'a> {
+    listed: &'a ListedModule,
+    /// Why its files cannot be loaded, if they cannot.
+    broken: Option<&'a BrokenModule>,
+}
 
-/// Written by hand: a module that does not load has only an error.
+/// Written by hand: a module that does not load has an error, and describes the version that is in use.
 impl ToJson for Entry<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
+        let served = self.broken.and_then(|broken| broken.served.as_ref()).map(|module| &*module.manifest);
+        let manifest = served.or(self.listed.manifest.as_ref().ok());
         w.object(|w| {
-            w.field("name", &self.0.name);
-            match &self.0.manifest {
-                Ok(manifest) => facts(w, manifest),
-                Err(error) => {
-                    w.field("error", error.code().as_str());
-                }
+            w.field("name", &self.listed.name);
+            if let Some(manifest) = manifest {
+                facts(w, manifest);
+            }
+            if let Some(broken) = self.broken {
+                w.field("error", broken.error.code.as_str());
+                w.field("outdated", &broken.served.is_some());
             }
         });
     }
@@ -199,7 +244,7 @@ fn facts(w: &mut Writer<'_>, manifest: &Manifest) {
     w.field("response_mode", manifest.response.mode.as_str());
 }
 
-/// Lists the modules.
+/// Lists the modules. One whose files cannot be loaded has an error.
 #[utoipa::path(
     get,
     path = "/v1/modules",
@@ -212,8 +257,13 @@ fn facts(w: &mut Writer<'_>, manifest: &Manifest) {
 )]
 pub(crate) async fn list_modules(State(app): State<App>) -> Response {
     let runtime = app.runtime.clone();
-    let listed = offload::blocking(move || runtime.finder().list()).await;
-    answer::json(StatusCode::OK, &List(&listed.iter().map(Entry).collect::<Vec<_>>()))
+    let (listed, broken) =
+        offload::blocking(move || (runtime.finder().list(), broken_modules(&runtime))).await;
+    let entries: Vec<Entry<'_>> = listed
+        .iter()
+        .map(|listed| Entry { listed, broken: broken.iter().find(|one| one.name == listed.name) })
+        .collect();
+    answer::json(StatusCode::OK, &List(&entries))
 }
 
 /// Describes a module with its schemas.

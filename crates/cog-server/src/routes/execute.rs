@@ -202,14 +202,14 @@ pub(crate) async fn show(
 pub(crate) async fn events(
     State(app): State<App>,
     Name(id): Name,
-    client: Client,
+    caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let from = match recovery_from_headers(&headers)? {
         Some((session, _)) if session != id => return Err(another(&session)),
         recovery => recovery.map(|(_, from)| from),
     };
-    let subscriber = follow::resubscribe(&app, &id, &client, from).await?;
+    let subscriber = follow::resubscribe(&app, &id, &caller, from).await?;
     Ok(Accept::from_headers(&headers).wire().response(subscriber, &app.settings))
 }
 

@@ -80,7 +80,6 @@ pub(crate) async fn upload(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    request::check_encoding(&parts.headers)?;
     let span = Span::from_headers(&parts.headers)?;
     let owned = (id.as_str(), client.owner());
     let max_time = app.settings.body_timeout;

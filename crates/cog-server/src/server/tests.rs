@@ -60,6 +60,7 @@ fn guard() -> Guard {
         metrics: Metrics::new(),
         is_public: |_| false,
         refusal: openai::refusal,
+        failure: openai::failure,
     })
 }
 
@@ -312,24 +313,48 @@ async fn idle_server_shuts_down_at_once() {
 }
 
 #[tokio::test]
-async fn shutdown_waits_for_streams_and_refuses_new_requests() {
+async fn shutdown_waits_for_streams_and_closes_idle_connections() {
     let mut server = start(ServerSettings::default()).await;
     let mut open = server.get("/").await;
     until(&mut open, "here").await;
     let mut stream = server.get("/hang").await;
     until(&mut stream, "\r\n\r\n").await;
     server.shutdown.send(()).unwrap();
-    server.guard.drain.begun.cancelled().await;
-    open.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    let received = rest(&mut open).await;
-    assert!(received.starts_with("HTTP/1.1 503") && received.contains("E4001"), "{received}");
-    assert!(
-        received.to_lowercase().contains("connection: close") && received.contains("retry-after: "),
-        "{received}"
-    );
+    assert_eq!(rest(&mut open).await, "");
+    assert!(TcpStream::connect(server.address).await.is_err());
     assert!(server.stopped.try_recv().is_err(), "the stream was stopped before its time");
     drop(stream);
     timeout(LONG, server.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn requests_are_served_until_the_drain_delay_is_over() {
+    let server = start(ServerSettings { drain_delay: LONG, ..ServerSettings::default() }).await;
+    let mut open = server.get("/").await;
+    until(&mut open, "here").await;
+    server.shutdown.send(()).unwrap();
+    server.guard.drain.announced.cancelled().await;
+    open.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut new = TcpStream::connect(server.address).await.unwrap();
+    new.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    for stream in [&mut open, &mut new] {
+        let received = rest(stream).await;
+        assert!(received.starts_with("HTTP/1.1 200") && received.ends_with("here"), "{received}");
+        assert!(received.to_lowercase().contains("connection: close"), "{received}");
+    }
+    assert!(!server.guard.drain.begun.is_cancelled());
+}
+
+#[tokio::test]
+async fn idle_connections_close_when_the_drain_delay_is_over() {
+    let delay = Duration::from_millis(50);
+    let mut server = start(ServerSettings { drain_delay: delay, ..ServerSettings::default() }).await;
+    let mut idle = server.get("/").await;
+    until(&mut idle, "here").await;
+    server.shutdown.send(()).unwrap();
+    assert_eq!(rest(&mut idle).await, "");
+    timeout(LONG, server.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err());
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Clients that disconnect, and a server that shuts down.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use cog_server::ServerSettings;
 use futures_util::{SinkExt as _, StreamExt as _, future::join_all};
@@ -8,7 +11,7 @@ use serde_json::Value;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
 use tokio_tungstenite::{connect_async, tungstenite::Message};
 
-use crate::support::{LONG, Site, answer, code, endless, question, until};
+use crate::support::{LONG, Site, answer, endless, question, until};
 
 /// The maximum time until the provider's call of a disconnected client is cancelled.
 const SOON: Duration = Duration::from_secs(1);
@@ -110,26 +113,44 @@ async fn shutdown_waits_for_streams() {
 }
 
 #[tokio::test]
-async fn shutdown_refuses_requests_on_open_connections() {
-    let mut site = Site::start(ServerSettings::default(), [endless()]).await;
-    let mut stream = site.stream().await;
-    until(&mut stream, "begun").await;
-    // The client reuses this connection.
-    assert_eq!(site.get("/health").await.text().await.unwrap().trim(), r#"{"status":"ok"}"#);
-    site.shut_down();
-    let refused = async {
-        loop {
-            match site.http.get(site.url("/v1/modules")).send().await {
-                Ok(response) if response.status() == 503 => return Some(response),
-                Ok(_) => tokio::time::sleep(Duration::from_millis(5)).await,
-                Err(_) => return None,
-            }
+async fn no_request_is_lost_while_the_load_balancer_learns_of_the_shutdown() {
+    let mut settings = ServerSettings::default();
+    settings.drain_delay = LONG;
+    let mut site = Site::start(settings, [answer()]).await;
+    let shutdown = site.shutdown.take().unwrap();
+    let is_told = AtomicBool::new(false);
+    let sent = AtomicUsize::new(0);
+    // Each reuses its connections as long as the server allows it.
+    let clients = join_all((0..8).map(|_| async {
+        while !is_told.load(Ordering::SeqCst) {
+            let response = site.http.get(site.url("/v1/modules/m")).send().await.unwrap();
+            assert_eq!(response.status(), 200);
+            response.bytes().await.unwrap();
+            sent.fetch_add(1, Ordering::SeqCst);
         }
+    }));
+    let probe = async {
+        while sent.load(Ordering::SeqCst) < 20 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        shutdown.send(()).unwrap();
+        loop {
+            let ready = site.get("/ready").await;
+            if ready.status() == 503 {
+                assert_eq!(ready.headers()["connection"], "close");
+                assert!(ready.headers().contains_key("retry-after"));
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let before = sent.load(Ordering::SeqCst);
+        // The load balancer learns of it only now: requests arrive still, on old connections and on new ones.
+        while sent.load(Ordering::SeqCst) < before + 40 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        is_told.store(true, Ordering::SeqCst);
     };
-    let refused = timeout(LONG, refused).await.unwrap().expect("the connection was closed without an answer");
-    assert!(refused.headers().contains_key("retry-after"));
-    assert_eq!(refused.headers()["connection"], "close");
-    assert_eq!(code(refused).await, (503, "E4001".to_owned()));
-    drop(stream);
-    site.ended().await;
+    timeout(LONG, futures_util::future::join(clients, probe)).await.unwrap();
+    assert_eq!(site.get("/v1/modules").await.headers()["connection"], "close");
+    assert_eq!(site.get("/health").await.status(), 200);
 }

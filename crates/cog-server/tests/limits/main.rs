@@ -9,6 +9,8 @@
 )]
 
 mod access;
+mod broken;
+mod clients;
 mod life;
 #[cfg(feature = "mcp")]
 mod mcp;

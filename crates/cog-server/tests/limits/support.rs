@@ -29,14 +29,14 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The provider's key, which must never be visible.
 pub(crate) const KEY: &str = "sk-canary-0123456789";
 
-/// A server, its mock, and the directory of its only module. Dropping it stops the server.
+/// A server, its mock, and the directory of its modules: `m`, and `composed`, which calls it. Dropping it stops the server.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) mock: Mock,
     pub(crate) http: Client,
-    shutdown: Option<oneshot::Sender<()>>,
+    pub(crate) shutdown: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Site {
@@ -61,7 +61,15 @@ impl Site {
             server.serve(listener, shutdown).await.unwrap();
         });
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, _directory: directory }
+        Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, directory }
+    }
+
+    /// Writes a file below the directory of the modules: `m/schema.json`.
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -179,5 +187,12 @@ fn module() -> TempDir {
     std::fs::write(module.join("module.yaml"), manifest).unwrap();
     std::fs::write(module.join("prompt.md"), "Answer.").unwrap();
     std::fs::write(module.join("schema.json"), schema.to_string()).unwrap();
+    let composed = directory.path().join("composed");
+    std::fs::create_dir(&composed).unwrap();
+    let manifest = "name: composed\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+                    response:\n  mode: both\ncomposition:\n  dataflow:\n    - { from: input, to: m }\n    \
+                    - { from: m.output, to: output }\n";
+    std::fs::write(composed.join("module.yaml"), manifest).unwrap();
+    std::fs::write(composed.join("schema.json"), schema.to_string()).unwrap();
     directory
 }

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use cog_run::ModelAccess;
+
 use super::ServeSettings;
 use crate::settings::{DisplayValue, parse_duration, rows::without_credentials, show_duration, values};
 
@@ -29,6 +31,7 @@ enum Field {
     Switch(fn(&mut ServeSettings) -> &mut bool),
     Path(fn(&mut ServeSettings) -> &mut Option<PathBuf>),
     Names(fn(&mut ServeSettings) -> &mut Vec<String>),
+    Models(fn(&mut ServeSettings) -> &mut Option<ModelAccess>),
     Url(fn(&mut ServeSettings) -> &mut Option<String>),
     /// URLs that may contain credentials, which are not shown.
     Urls(fn(&mut ServeSettings) -> &mut Vec<String>),
@@ -63,13 +66,15 @@ server_settings! {
     "workers" Count |it| &mut it.workers,
         "Worker threads; 0 = one per processor";
     "token-file" Path |it| &mut it.token_file,
-        "Require a token from this file; one TOKEN or NAME:TOKEN per line" operator;
+        "Require a token from this file; one TOKEN or NAME:TOKEN per line, with options" operator;
     "insecure" Switch |it| &mut it.server.access.is_insecure,
         "Allow unauthenticated remote access" operator;
     "allow-host" Names |it| &mut it.server.access.hosts,
         "Additional allowed Host values, comma-separated" operator;
     "allow-origin" Names |it| &mut it.server.access.origins,
         "Allowed origins of browser requests from other sites, comma-separated" operator;
+    "client-models" Models |it| &mut it.server.access.models,
+        "Providers and models that a client may name, such as openai,anthropic/claude-* [default: all]" operator;
     "public-url" Url |it| &mut it.server.public_url,
         "Public base URL for links to media [default: http:// and the Host of the request]" operator;
     "mcp-skills" Switch |it| &mut it.server.mcp_skills,
@@ -114,6 +119,8 @@ server_settings! {
         "Close a WebSocket that is idle between runs for this long";
     "write-timeout" Time |it| &mut it.server.write_timeout,
         "Drop clients that stop reading for this long";
+    "drain-delay" Time |it| &mut it.server.drain_delay,
+        "Time to serve new connections after shutdown is requested, while /ready is 503";
     "shutdown-timeout" Time |it| &mut it.server.shutdown_timeout,
         "Time for open streams to finish after shutdown is requested";
     "max-uploads" Count |it| &mut it.server.uploads.max_files,
@@ -152,6 +159,7 @@ impl Field {
             Self::Switch(_) => "true|false",
             Self::Path(_) => "PATH",
             Self::Names(_) => "NAMES",
+            Self::Models(_) => "MODELS",
             Self::Url(_) => "URL",
             Self::Urls(_) => "URLS",
             Self::Count(_) | Self::Rate(_) | Self::Limit(_) => "NUMBER",
@@ -189,6 +197,7 @@ impl ServerSetting {
             Field::Switch(field) => *field(serve) = values::switch(text)?,
             Field::Path(field) => *field(serve) = Some(PathBuf::from(text)),
             Field::Names(field) | Field::Urls(field) => *field(serve) = values::names(text),
+            Field::Models(field) => *field(serve) = Some(models(text)?),
             Field::Url(field) => *field(serve) = Some(url(text)?),
             Field::Count(field) => *field(serve) = values::count(text)?,
             Field::Rate(field) => *field(serve) = values::count(text)?,
@@ -208,6 +217,7 @@ impl ServerSetting {
             Field::Switch(field) => DisplayValue::Switch(*field(serve)),
             Field::Names(field) => DisplayValue::list(field(serve).iter()),
             Field::Urls(field) => DisplayValue::list(field(serve).iter().map(|url| without_credentials(url))),
+            Field::Models(field) => DisplayValue::maybe(field(serve).as_ref()),
             Field::Url(field) => DisplayValue::maybe(field(serve).as_ref()),
             Field::Path(field) => DisplayValue::path(field(serve).as_ref()),
             Field::Count(field) => DisplayValue::Count(*field(serve) as u64),
@@ -218,6 +228,12 @@ impl ServerSetting {
             Field::Cost(field) => DisplayValue::maybe(*field(serve)),
         }
     }
+}
+
+/// Parses a list of providers and models.
+fn models(text: &str) -> Result<ModelAccess, String> {
+    ModelAccess::parse(text)
+        .map_err(|entry| format!("`{entry}` is not valid: use PROVIDER, PROVIDER/MODEL or PROVIDER/PREFIX*"))
 }
 
 /// Parses the base URL of a server and removes a trailing slash.

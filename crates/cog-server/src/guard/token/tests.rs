@@ -10,7 +10,7 @@ fn tokens(text: &str) -> Tokens {
 fn client_of(access: &Access, name: header::HeaderName, value: &str) -> Result<Client, Refusal> {
     let mut headers = HeaderMap::new();
     headers.insert(name, value.parse().unwrap());
-    access.client(&headers, "127.0.0.1:9".parse().unwrap())
+    access.client(&headers, "127.0.0.1:9".parse().unwrap()).map(|(client, _)| client)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn named_token_identifies_its_holder() {
 
 #[test]
 fn unnamed_token_is_identified_by_its_digest() {
-    let client = tokens(TOKEN).holder(&digest(TOKEN)).unwrap();
+    let (client, _) = tokens(TOKEN).holder(&digest(TOKEN)).unwrap();
     assert!(!client.to_string().contains(TOKEN), "{client}");
     assert_eq!(client.to_string().len(), "token:".len() + 12);
 }
@@ -58,6 +58,47 @@ fn browser_websocket_sends_the_token_as_subprotocol() {
     protocol("cog, cog.token.").unwrap_err();
     protocol(&format!("cog.token.{TOKEN}%")).unwrap_err();
     protocol(&format!("cog.token.{TOKEN}%ff")).unwrap_err();
+}
+
+#[test]
+fn options_follow_the_token() {
+    let list = format!(
+        "a:{TOKEN} models=openai,ollama/llama3:8b\n{TOKEN}x== models=ollama/a:b\nm:{TOKEN}y  scope=metrics"
+    );
+    let tokens = tokens(&list);
+    let grant = |token: &str| tokens.holder(&digest(token)).unwrap().1;
+    assert_eq!(grant(TOKEN).models.unwrap().to_string(), "openai,ollama/llama3:8b");
+    assert_eq!(grant(&format!("{TOKEN}x==")).models.unwrap().to_string(), "ollama/a:b");
+    let of_metrics = grant(&format!("{TOKEN}y"));
+    assert!(of_metrics.only_metrics && of_metrics.models.is_none() && !grant(TOKEN).only_metrics);
+}
+
+#[test]
+fn several_tokens_are_ambiguous() {
+    let access = Access::Tokens(tokens(&format!("ci:{TOKEN}\nother:{TOKEN}x")));
+    let (bearer, other) = (format!("Bearer {TOKEN}"), format!("Bearer {TOKEN}x"));
+    let protocol = format!("cog, cog.token.{TOKEN}");
+    let authorization = header::AUTHORIZATION;
+    let offered = header::SEC_WEBSOCKET_PROTOCOL;
+    for pairs in [
+        vec![(&authorization, &bearer), (&authorization, &other)],
+        vec![(&authorization, &bearer), (&authorization, &bearer)],
+        vec![(&offered, &protocol), (&offered, &protocol)],
+        vec![(&authorization, &bearer), (&offered, &protocol)],
+    ] {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        for access in [&access, &Access::Open] {
+            let refusal = access.client(&headers, "127.0.0.1:9".parse().unwrap()).unwrap_err();
+            assert_eq!(
+                (refusal.status().as_u16(), refusal.error().code.as_str()),
+                (400, "E1001"),
+                "{pairs:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -99,7 +140,12 @@ fn error_contains_line_number_and_no_token() {
     let error_of = |text: &str| Tokens::parse(text).err().unwrap().to_string();
     assert_eq!(error_of("# nothing\n\n"), "the file contains no token");
     assert_eq!(error_of("\nshort-token-015"), "line 2: the token is shorter than 16 characters");
-    assert_eq!(error_of("name: with space in it"), "line 1: a token cannot contain ` `");
+    let options = "line 1: only models=LIST and scope=metrics may follow the token, each once";
+    for more in ["with space", "scope=all", "models=a models=b", "MODELS=a"] {
+        assert_eq!(error_of(&format!("name: {TOKEN} {more}")), options);
+    }
+    assert!(error_of(&format!("{TOKEN} models=a,/b")).starts_with("line 1: models: `/b` is not"));
+    assert_eq!(error_of("name: with#sign in it"), "line 1: a token cannot contain `#`");
     assert_eq!(error_of(&format!("a:{TOKEN}\nb:{SLASHED}aaaa\n")), "line 2: a token cannot contain `=`");
     assert_eq!(
         error_of(&format!("a:{TOKEN}\na:{TOKEN}x")),
