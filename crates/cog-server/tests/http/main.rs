@@ -6,6 +6,7 @@
 mod bad_input;
 mod drain;
 mod frames;
+mod hostile;
 mod media;
 mod negotiation;
 mod offload;

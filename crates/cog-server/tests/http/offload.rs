@@ -2,9 +2,11 @@
 
 use std::{sync::mpsc, time::Duration};
 
+use reqwest::Method;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::{
+    hostile::routes,
     sockets::{frames, open},
     support::{BODY, Stage, code, envelope},
 };
@@ -182,6 +184,34 @@ fn every_route_parses_a_large_body_off_the_event_loop() {
             drop(gate);
             assert!(request.await.unwrap().status().as_u16() < 500, "{path}");
         }
+    });
+}
+
+#[test]
+fn every_listed_route_with_a_body_reads_a_large_one_off_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        let mut checked = 0;
+        for route in routes(&stage).await {
+            for method in [Method::POST, Method::PUT, Method::PATCH] {
+                let request = |body: String| {
+                    let request = stage.client.request(method.clone(), stage.url(&route.path));
+                    let request = request.header("content-type", "application/json").body(body);
+                    request.header("accept", "application/json, text/event-stream")
+                };
+                if request(String::new()).send().await.unwrap().status() == 405 {
+                    continue;
+                }
+                let gate = gate();
+                let request = send(request(format!("{{{}", "x".repeat(100_000))));
+                waits(&stage, &request).await;
+                drop(gate);
+                let status = request.await.unwrap().status().as_u16();
+                assert!((400..500).contains(&status), "{method} {}: {status}", route.path);
+                checked += 1;
+            }
+        }
+        assert!(checked >= 6, "the routes with bodies are missing: {checked}");
     });
 }
 
