@@ -57,7 +57,7 @@ pub(crate) use self::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,
         TestArgs, ToolArgs,
     },
-    serve::ServeArgs,
+    serve::{HealthcheckArgs, ServeArgs},
 };
 
 /// Runs Cognitive Modules: typed, validated answers from language models.
@@ -141,6 +141,8 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Serve modules over HTTP
     Serve(ServeArgs),
+    /// Check that a server accepts requests
+    Healthcheck(HealthcheckArgs),
     /// Serve modules as MCP tools
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),

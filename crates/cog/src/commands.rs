@@ -45,6 +45,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Batch(args) => batch::batch(&args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
+        Command::Healthcheck(args) => serve::healthcheck(&args, environment),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::mcp(&args, environment, console),
         #[cfg(feature = "nats")]

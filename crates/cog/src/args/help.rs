@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Operate",
         &[
             "serve",
+            "healthcheck",
             "mcp",
             "worker",
             "jobs",

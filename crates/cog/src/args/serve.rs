@@ -1,11 +1,11 @@
 //! Arguments of `serve`, `mcp` and `worker`, which run modules for others.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 #[cfg(feature = "mcp")]
 use clap::Subcommand;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
-use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting};
+use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting, parse_duration};
 
 use super::ModelArgs;
 
@@ -14,7 +14,7 @@ use super::ModelArgs;
 #[command(after_help = "\
 Each server option has an environment variable, COG_SERVE_NAME, and a key under [server] in \
 ~/.config/cog/config.toml. ./cog.toml can set limits. After Ctrl-C or SIGTERM, open streams may finish within \
---shutdown-timeout.
+--shutdown-timeout; with --drain-delay, new requests are served before that.
 
 Examples:
   cog serve
@@ -33,6 +33,23 @@ pub(crate) struct ServeArgs {
     pub(crate) settings: ServerFlags,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// `cog healthcheck`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exits with 0 if GET /ready returns 200. It is for containers, whose images have no shell and no HTTP client.
+
+Examples:
+  cog healthcheck
+  cog healthcheck 127.0.0.1:8001")]
+pub(crate) struct HealthcheckArgs {
+    /// Address of the server [default: the port of the settings of `cog serve`, on this machine]
+    #[arg(value_name = "IP:PORT")]
+    pub(crate) address: Option<SocketAddr>,
+    /// Maximum time to wait for the response
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
 }
 
 /// The flags of the server's settings, without dashes, with their values.

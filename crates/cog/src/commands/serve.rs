@@ -2,16 +2,17 @@
 
 use std::{
     convert::Infallible,
-    io,
-    net::SocketAddr,
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use cog_host::{
     Host, Hosted, Use,
-    settings::{Environment, ServeSettings, Settings},
+    settings::{Environment, Flags, ServeSettings, Settings},
 };
 use cog_module::Finder;
 use cog_run::sessions::{SessionError, SessionSettings, Sessions};
@@ -21,7 +22,7 @@ use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::runtime::{self, note_served};
 use crate::{
-    args::{ModelArgs, ServeArgs},
+    args::{HealthcheckArgs, ModelArgs, ServeArgs},
     commands::runtime::{load_run_settings, note_telemetry},
     error::{CliError, Exit},
     output::Console,
@@ -77,7 +78,11 @@ pub(super) fn listen(
     let mut stored = serving.sessions.clone();
     stored.state_dir = serving.state_dir.clone();
     stored.recovery = stored.recovery.filter(|_| serving.resume);
-    let modules = runtime.finder().origins().len();
+    let broken = cog_server::broken_modules(&runtime);
+    for module in &broken {
+        console.note(&format!("warning: module not loaded: {}", module.error.message));
+    }
+    let modules = runtime.finder().origins().len() - broken.len();
     raise_open_files();
     return_large_blocks();
     events(serving.workers)?.block_on(async {
@@ -159,6 +164,49 @@ async fn shared_sessions(_: &str, _: SessionSettings, _: &Settings) -> Result<Se
 
 #[cfg(feature = "nats")]
 use super::nats::shared_sessions;
+
+/// Checks that a server accepts requests.
+pub(crate) fn healthcheck(args: &HealthcheckArgs, environment: Environment) -> Result<Exit, CliError> {
+    let address = match args.address {
+        Some(address) => address,
+        None => {
+            let settings = Settings::read(Flags::default(), environment)?;
+            let (serving, _) = ServeSettings::read(&settings, |_| None)?;
+            reachable(serving.socket_addr())
+        }
+    };
+    let status = status_of_ready(address, args.timeout)
+        .map_err(|error| not_ready(address, &format!("cannot be reached: {error}")))?;
+    match status.split(' ').nth(1) {
+        Some("200") => Ok(Exit::Ok),
+        _ => Err(not_ready(address, &format!("is not ready: {}", status.trim_end())).into()),
+    }
+}
+
+/// Returns the address at which this machine reaches a server that listens on all of its addresses.
+fn reachable(listening: SocketAddr) -> SocketAddr {
+    let ip = match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listening.port())
+}
+
+/// Requests `/ready`, and returns the status line of the response.
+fn status_of_ready(address: SocketAddr, timeout: Duration) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))?;
+    write!(stream, "GET /ready HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut status = String::new();
+    BufReader::new(stream.take(256)).read_line(&mut status)?;
+    Ok(status)
+}
+
+fn not_ready(address: SocketAddr, reason: &str) -> ErrorBody {
+    ErrorBody::new(Code::ProviderUnavailable, format!("the server at {address} {reason}"))
+}
 
 /// Reads the token file, if there is one.
 fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliError> {

@@ -109,6 +109,8 @@ fn module_of_the_working_directory_gets_tools_only_with_trust() {
 /// A running server.
 pub(crate) struct Serving {
     child: Child,
+    /// What it has written until it was ready.
+    started: String,
     pub(crate) messages: BufReader<ChildStderr>,
     address: String,
 }
@@ -122,7 +124,7 @@ impl Serving {
             assert_ne!(messages.read_line(&mut lines).unwrap(), 0, "{lines}");
         }
         let address = lines.split("http://").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-        Self { child, messages, address }
+        Self { child, started: lines, messages, address }
     }
 
     /// Returns the response so far.
@@ -297,6 +299,65 @@ fn sighup_reads_the_tokens_again_and_ends_nothing() {
     reload(&mut server, "short", "SIGHUP: keeping the current tokens");
     assert_eq!(status(&server, &other), "200");
     server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn healthcheck_fails_when_the_server_is_not_ready() {
+    let (place, mock) = (Place::new(), endless());
+    let server = serving(&place, &mock, &["--drain-delay", "10m"]);
+    let address = server.address.clone();
+    let check = || {
+        let checked = place.cog(["healthcheck", &address]).output().unwrap();
+        (checked.status.code(), String::from_utf8(checked.stderr).unwrap())
+    };
+    assert_eq!(check(), (Some(0), String::new()));
+    server.signal("TERM");
+    while check().0 == Some(0) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (code, message) = check();
+    assert_eq!(code, Some(1));
+    assert!(message.contains("is not ready: HTTP/1.1 503"), "{message}");
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(130));
+    assert!(check().1.contains("cannot be reached"));
+}
+
+#[test]
+fn broken_module_is_named_at_the_start() {
+    let (place, mock) = (Place::new(), endless());
+    place.write(
+        "cognitive/modules/bad/module.yaml",
+        "name: bad\nversion: 1.0.0\nresponsibility: Answer\nexcludes: []\n",
+    );
+    place.write("cognitive/modules/bad/prompt.md", "Answer.");
+    place.write("cognitive/modules/bad/schema.json", "{ half");
+    let mut server = serving(&place, &mock, &[]);
+    server.signal("TERM");
+    let mut log = server.started.clone();
+    server.messages.read_to_string(&mut log).unwrap();
+    assert!(log.contains("warning: module not loaded: bad: "), "{log}");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn log_has_the_error_that_a_client_with_a_token_does_not_see() {
+    let (place, mock) = (Place::new(), Mock::start([Reply::error(401, "project zebra is locked")]));
+    place.write("tokens", TOKEN);
+    let mut server = serving(&place, &mock, &["--token-file", "tokens"]);
+    let head = format!(
+        "POST /v1/modules/code-reviewer/execute HTTP/1.1\r\nX-Request-Id: r-9\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Connection: close"
+    );
+    let mut answer = String::new();
+    server.send(&head, r#"{"input": {"code": "x"}}"#).read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("r-9") && answer.contains("E4001") && !answer.contains("zebra"), "{answer}");
+    server.signal("TERM");
+    let mut log = String::new();
+    server.messages.read_to_string(&mut log).unwrap();
+    let line = log.lines().find(|line| line.contains("zebra")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("r-9") && line.contains("E4001"), "{line}");
     assert_eq!(server.ended(), Some(0));
 }
 
