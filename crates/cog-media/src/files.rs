@@ -60,14 +60,13 @@ impl FileGuard {
     }
 
     fn find(&self, path: &Path) -> Result<File, MediaError> {
-        let outside = || MediaError::OutsideRoots { path: path.display().to_string() };
         let real = match path.canonicalize() {
             Ok(real) => real,
             // The error must not reveal which files exist outside the roots.
             Err(_) if self.could_be_inside(path) => return Err(unreadable(path, "file not found")),
-            Err(_) => return Err(outside()),
+            Err(_) => return Err(outside(path)),
         };
-        let root = self.roots.iter().find(|root| real.starts_with(root)).ok_or_else(outside)?;
+        let root = self.roots.iter().find(|root| real.starts_with(root)).ok_or_else(|| outside(path))?;
         open::regular(root, &real).map_err(|what| unreadable(path, what))
     }
 
@@ -82,6 +81,10 @@ impl FileGuard {
         });
         directory.is_some_and(|directory| self.roots.iter().any(|root| directory.starts_with(root)))
     }
+}
+
+fn outside(path: &Path) -> MediaError {
+    MediaError::OutsideRoots { path: path.display().to_string() }
 }
 
 fn unreadable(path: &Path, what: &'static str) -> MediaError {

@@ -293,16 +293,16 @@ impl FromStr for AllowRule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
-        let wrong = || RuleError(text.to_owned());
+        let wrong = RuleError(text.to_owned());
         let (target, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((inner, rest)) => (inner, rest.strip_prefix(':')),
             None if text.parse::<Network>().is_ok() => (text, None),
             None => text.rsplit_once(':').map_or((text, None), |(scope, port)| (scope, Some(port))),
         };
-        let port = port.map(|port| port.parse().map_err(|_| wrong())).transpose()?;
+        let Ok(port) = port.map(str::parse).transpose() else { return Err(wrong) };
         let scope = match target.parse() {
             Ok(network) => Scope::Network(network),
-            Err(_) => named(target).ok_or_else(wrong)?,
+            Err(_) => named(target).ok_or(wrong)?,
         };
         Ok(Self { scope, port })
     }
