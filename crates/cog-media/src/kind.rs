@@ -1,17 +1,32 @@
 //! The type of a media file, by content only (ruling R61).
 
-use std::path::Path;
+mod mpeg;
+pub(crate) mod ogg;
+
+use std::{
+    io::{Read as _, Seek as _, SeekFrom},
+    path::Path,
+};
 
 use cog_spec::Modality;
+
+use crate::Stored;
 
 /// How many of the first bytes decide the type.
 pub(crate) const HEAD: usize = 8192;
 
+/// WAV with sizes of 64 bits (EBU Tech 3306). It has no registered type, and only ffmpeg reads it.
+const RF64: &str = "audio/x-rf64";
+
 /// Returns the type of content that starts with these bytes (SPEC 4.1); none if it is unknown.
 ///
-/// WebM and MP4 count as video and Ogg as audio until the tracks are read.
+/// WebM and MP4 count as video and Ogg as audio until the tracks are read. An ID3 tag may come before any audio; it
+/// counts as MPEG audio if it does not end within these bytes.
 pub fn sniff(head: &[u8]) -> Option<&'static str> {
     let head = head.get(..HEAD).unwrap_or(head);
+    if let Some(found) = misread_by_infer(head) {
+        return Some(found);
+    }
     let Some(found) = infer::get(head) else { return unknown_to_infer(head) };
     Some(match found.mime_type() {
         "application/zip" => office_type(head).unwrap_or("application/zip"),
@@ -20,8 +35,36 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
         "audio/x-wav" => "audio/wav",
         "audio/m4a" => "audio/mp4",
         "video/x-m4v" => "video/mp4",
-        "application/ogg" | "video/ogg" | "audio/opus" => "audio/ogg",
         found => found,
+    })
+}
+
+/// Returns the type of stored content, also of audio after a long ID3 tag, whose cover fills more than the head.
+///
+/// # Errors
+/// If the stored bytes cannot be read.
+pub(crate) fn sniff_stored(stored: &Stored) -> std::io::Result<Option<&'static str>> {
+    let head = stored.head();
+    let Some(end) = end_of_tag(head).filter(|end| *end >= head.len()) else { return Ok(sniff(head)) };
+    let mut reader = stored.reader();
+    reader.seek(SeekFrom::Start(end as u64))?;
+    let mut after = Vec::new();
+    reader.take(HEAD as u64).read_to_end(&mut after)?;
+    Ok(Some(tagged_type(&after)))
+}
+
+/// Returns the type of content that the crate `infer` takes for something else.
+fn misread_by_infer(head: &[u8]) -> Option<&'static str> {
+    Some(match head {
+        // Otherwise a shell script.
+        [b'#', b'!', b'A', b'M', b'R', b'-', b'W', b'B', ..] => "audio/amr-wb",
+        [b'R', b'F', b'6', b'4', _, _, _, _, b'W', b'A', b'V', b'E', ..]
+        | [b'B', b'W', b'6', b'4', _, _, _, _, b'W', b'A', b'V', b'E', ..] => RF64,
+        [b'O', b'g', b'g', b'S', ..] => match ogg::has_video(head) {
+            true => "video/ogg",
+            false => "audio/ogg",
+        },
+        _ => tagged_type(head.get(end_of_tag(head)?..)?),
     })
 }
 
@@ -30,7 +73,26 @@ fn unknown_to_infer(head: &[u8]) -> Option<&'static str> {
     if memchr::memmem::find(head, b"<svg").is_some() && head.trim_ascii_start().starts_with(b"<") {
         return Some("image/svg+xml");
     }
-    (head.get(4..10) == Some(b"ftyp3g")).then_some("video/3gpp")
+    match head {
+        [_, _, _, _, b'f', b't', b'y', b'p', b'3', b'g', ..] => Some("video/3gpp"),
+        [b'M', b'A', b'C', b' ', ..] => Some("audio/x-ape"),
+        [b'M', b'P', b'+', ..] | [b'M', b'P', b'C', b'K', ..] => Some("audio/x-musepack"),
+        [b'w', b'v', b'p', b'k', ..] => Some("audio/x-wavpack"),
+        _ => mpeg::has_frames(head).then_some("audio/mpeg"),
+    }
+}
+
+/// Returns where an ID3v2 tag at the start of content ends (ID3v2.4, section 3.1).
+pub(crate) fn end_of_tag(head: &[u8]) -> Option<usize> {
+    let [b'I', b'D', b'3', _, _, flags, size @ ..] = head.first_chunk::<10>()? else { return None };
+    let size = size.iter().fold(0, |size, byte| size << 7 | usize::from(byte & 0x7f));
+    let footer = if flags & 0x10 == 0 { 0 } else { 10 };
+    Some(10 + size + footer)
+}
+
+/// Returns the type of what follows an ID3 tag: MPEG audio, unless it says something else.
+fn tagged_type(after: &[u8]) -> &'static str {
+    sniff(after).filter(|found| found.starts_with("audio/")).unwrap_or("audio/mpeg")
 }
 
 /// Returns the type of an office document, whose archive names its parts.
@@ -63,8 +125,8 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Returns how to convert a file of an unsupported type.
 pub(crate) fn conversion(found: &str) -> &'static str {
-    match found {
-        "image/heif" | "image/heic" => "Convert it with `heif-convert IN.heic OUT.jpg`.",
+    match container_of(found) {
+        "image/heif" => "Convert it with `heif-convert IN.heic OUT.jpg`.",
         "image/avif" => "Convert it with `avifdec IN.avif OUT.png`.",
         "image/svg+xml" => "Convert it with `rsvg-convert IN.svg -o OUT.png`.",
         "plain text" => "Send text in a text field of the input.",
@@ -83,19 +145,74 @@ pub(crate) fn conversion(found: &str) -> &'static str {
 }
 
 /// Returns a type that no provider accepts and ffmpeg converts, such as the type of voice memos or of a phone's
-/// photographs, and its kind.
+/// photographs, and its kind. WAV and Ogg are among them for the codecs that only ffmpeg decodes.
 pub(crate) fn convertible(media_type: &str) -> Option<(&'static str, Modality)> {
-    const TYPES: [(&str, Modality); 8] = [
+    const TYPES: [(&str, Modality); 11] = [
         ("audio/mp4", Modality::Audio),
         ("audio/aac", Modality::Audio),
         ("audio/flac", Modality::Audio),
+        ("audio/wav", Modality::Audio),
+        ("audio/ogg", Modality::Audio),
+        (RF64, Modality::Audio),
         ("image/heif", Modality::Image),
-        ("image/heic", Modality::Image),
         ("image/avif", Modality::Image),
+        ("video/ogg", Modality::Video),
         ("video/x-matroska", Modality::Video),
         ("video/x-msvideo", Modality::Video),
     ];
-    TYPES.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(media_type))
+    TYPES.into_iter().find(|(known, _)| *known == media_type)
+}
+
+/// Names a type with a codec that is not supported in it, for messages: `audio/wav with GSM`.
+pub(crate) fn with_codec(media_type: &str, codec: &str) -> String {
+    format!("{media_type} with {codec}")
+}
+
+/// Returns the type without the codec that [`with_codec`] added.
+pub(crate) fn container_of(found: &str) -> &str {
+    found.split_once(" with ").map_or(found, |(media_type, _)| media_type)
+}
+
+/// Returns the type that a name means: without parameters, in lower case, under the name that content is found by.
+///
+/// Browsers, servers and libraries write many names for one type: `image/jpg`, `audio/x-wav`, `audio/webm;codecs=opus`.
+pub(crate) fn canonical_type(named: &str) -> String {
+    let name = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let registered = match name.as_str() {
+        "image/jpg" | "image/pjpeg" | "image/jfif" => "image/jpeg",
+        "image/x-png" => "image/png",
+        "image/x-webp" => "image/webp",
+        "image/heic" | "image/heic-sequence" | "image/heif-sequence" => "image/heif",
+        "image/avif-sequence" => "image/avif",
+        "audio/mp3" | "audio/x-mp3" | "audio/x-mpeg" | "audio/mpeg3" | "audio/x-mpeg-3" | "audio/mpg"
+        | "audio/mpga" => "audio/mpeg",
+        "audio/x-wav" | "audio/wave" | "audio/vnd.wave" | "audio/x-pn-wav" | RF64 => "audio/wav",
+        "audio/opus" | "audio/vorbis" | "audio/speex" | "audio/x-ogg" | "audio/oga" | "application/ogg" => {
+            "audio/ogg"
+        }
+        "audio/x-webm" => "audio/webm",
+        "audio/m4a" | "audio/x-m4a" | "audio/mp4a-latm" => "audio/mp4",
+        "audio/x-aac" | "audio/aacp" | "audio/x-hx-aac-adts" => "audio/aac",
+        "audio/x-flac" => "audio/flac",
+        "video/m4v" | "video/x-m4v" | "video/x-mp4" | "application/mp4" => "video/mp4",
+        "video/mov" | "video/x-quicktime" => "video/quicktime",
+        "video/x-webm" => "video/webm",
+        "video/x-ogg" | "video/ogv" | "video/theora" => "video/ogg",
+        "video/matroska" | "video/mkv" | "video/x-mkv" => "video/x-matroska",
+        "video/avi" | "video/msvideo" | "video/vnd.avi" => "video/x-msvideo",
+        "application/x-pdf" | "application/acrobat" | "text/pdf" => "application/pdf",
+        _ => return name,
+    };
+    registered.to_owned()
+}
+
+/// Returns whether content of this type is what a name means. A container counts as video until its tracks are read, so
+/// the name of the video type also means a recording of sound in it.
+pub(crate) fn is_named(media_type: &str, named: &str) -> bool {
+    let named = canonical_type(named);
+    let media_type = canonical_type(media_type);
+    let container = named.strip_prefix("video/").filter(|name| matches!(*name, "webm" | "mp4" | "ogg"));
+    named == media_type || container.is_some() && container == media_type.strip_prefix("audio/")
 }
 
 /// Returns the type that a file name extension suggests: a hint (ruling R61).
@@ -135,6 +252,11 @@ mod tests {
             (b"RIFF\x24\0\0\0WAVEfmt ", Some("audio/wav")),
             (b"ID3\x04\0\0\0\0\0\0", Some("audio/mpeg")),
             (b"OggS\0\x02\0\0\0\0\0\0\0\0", Some("audio/ogg")),
+            (b"ID3\x03\0\0\0\0\0\x02..fLaC\0\0\0\x22", Some("audio/flac")),
+            (b"ID3\x03\0\0\0\0\0\x02..\xff\xf1\x50\x80", Some("audio/aac")),
+            (b"ID3\x04\0\x10\0\0\0\x02............MAC \x96\x0f", Some("audio/x-ape")),
+            (b"#!AMR-WB\n\x04", Some("audio/amr-wb")),
+            (b"RF64\xff\xff\xff\xffWAVEds64", Some("audio/x-rf64")),
             (b"%PDF-1.7\n", Some("application/pdf")),
             (b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", Some("video/quicktime")),
             (b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", Some("video/mp4")),
@@ -151,6 +273,50 @@ mod tests {
             ),
         ] {
             assert_eq!(sniff(head), expected, "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[test]
+    fn names_mean_the_types_of_content() {
+        for (named, media_type) in [
+            ("image/jpg", "image/jpeg"),
+            ("IMAGE/JPEG", "image/jpeg"),
+            ("image/png; charset=binary", "image/png"),
+            ("image/heic", "image/heif"),
+            ("audio/x-wav", "audio/wav"),
+            ("audio/vnd.wave;codec=1", "audio/wav"),
+            ("audio/wav", "audio/x-rf64"),
+            ("audio/mp3", "audio/mpeg"),
+            ("audio/webm;codecs=opus", "audio/webm"),
+            ("audio/ogg; codecs=opus", "audio/ogg"),
+            ("audio/opus", "audio/ogg"),
+            ("audio/x-m4a", "audio/mp4"),
+            ("video/webm", "audio/webm"),
+            ("video/x-m4v", "audio/mp4"),
+            ("video/ogg", "audio/ogg"),
+            ("application/x-pdf", "application/pdf"),
+        ] {
+            assert!(is_named(media_type, named), "{named} {media_type}");
+        }
+        for (named, media_type) in [
+            ("image/jpeg", "image/png"),
+            ("audio/webm", "video/webm"),
+            ("video/quicktime", "audio/mp4"),
+            ("audio/mp4", "audio/mpeg"),
+            ("", "image/png"),
+        ] {
+            assert!(!is_named(media_type, named), "{named} {media_type}");
+        }
+    }
+
+    #[test]
+    fn type_after_a_long_tag_is_found() {
+        let tag = [b"ID3\x03\0\0\0\x02\0\0".as_slice(), &[b'.'; 2 << 14]].concat();
+        for (after, expected) in [(&b"fLaC\0\0\0\x22"[..], "audio/flac"), (b"\xff\xfb\x90", "audio/mpeg")] {
+            let mut store = crate::Store::with_limit(1 << 20).in_memory(0);
+            store.push(&tag).unwrap();
+            store.push(after).unwrap();
+            assert_eq!(sniff_stored(&store.finish()).unwrap(), Some(expected));
         }
     }
 

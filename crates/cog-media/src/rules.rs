@@ -1,6 +1,6 @@
 use cog_spec::{Manifest, MediaConstraints, Modality};
 
-use crate::kind::convertible;
+use crate::kind::{canonical_type, container_of, convertible};
 
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
@@ -107,7 +107,11 @@ impl MediaRules {
 
     /// Returns whether files of this type are converted to a supported type when they are opened.
     pub(crate) fn converts(&self, media_type: &str) -> bool {
-        !self.is_output && convertible(media_type).is_some_and(|(_, kind)| self.kinds.contains(&kind))
+        let media_type = canonical_type(container_of(media_type));
+        let Some((_, kind)) = convertible(&media_type) else { return false };
+        // A file of a video type may turn out to have only sound.
+        let may_be_sound = kind == Modality::Video && self.kinds.contains(&Modality::Audio);
+        !self.is_output && (may_be_sound || self.kinds.contains(&kind))
     }
 
     /// Returns the supported types.

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use cog_json::{Node, Value};
 
-use crate::{Checksum, MediaError, MediaRules};
+use crate::{Checksum, MediaError, MediaRules, kind::is_named};
 
 /// The source of a media file, and what the caller declared about it (SPEC 4.2, docs/spec/media.md).
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ impl MediaSource {
         let allowed = rules.media_types();
         match &self.media_type {
             Some(declared)
-                if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(declared))
+                if !allowed.iter().any(|allowed| is_named(allowed, declared))
                     && !rules.converts(declared) =>
             {
                 Err(MediaError::unsupported(Some(declared), &allowed))

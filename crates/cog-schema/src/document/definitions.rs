@@ -201,8 +201,13 @@ pub(super) fn input(documents: bool) -> Value {
     json!({ "type": "object", "required": ["type"], "oneOf": branches })
 }
 
+/// Returns the pattern of the types of an input, as people, browsers and servers write them: in any case, and with
+/// parameters. The content decides, and the runtime knows the names (ruling R61).
 fn media_types(documents: bool) -> &'static str {
-    if documents { "^((image|audio|video)/[a-z0-9.+-]+|application/pdf)$" } else { MEDIA_TYPES }
+    match documents {
+        true => "^(?i:(image|audio|video)/[a-z0-9.+-]+|application/(ogg|mp4|(x-)?pdf))( *;.*)?$",
+        false => "^(?i:(image|audio|video)/[a-z0-9.+-]+|application/(ogg|mp4))( *;.*)?$",
+    }
 }
 
 /// Returns the definition of an output: SPEC 2.3 with the members of SPEC 4.3.
