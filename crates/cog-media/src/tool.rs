@@ -20,6 +20,10 @@ mod report;
 #[cfg(feature = "decode")]
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "decode")]
+mod wav;
+#[cfg(feature = "decode")]
+mod webm;
 
 use std::{
     ffi::OsString,
@@ -29,10 +33,10 @@ use std::{
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use self::{
-    child::{CONVERTING, Child, ChildOutput, Failure, READING},
-    report::{PDF, Report},
+    child::{Child, ChildOutput, Failure, Purpose},
+    report::{PDF, ReadError, Report},
 };
-use crate::{MediaError, MediaInfo, Stored, store::run_blocking};
+use crate::{MediaError, MediaInfo, Stored, kind::with_codec, store::run_blocking};
 
 #[cfg(feature = "decode")]
 pub use self::reader::internal_media;
@@ -44,9 +48,6 @@ pub use self::{
 
 /// The maximum number of concurrent processes; more wait.
 const MAX_PROCESSES: usize = 4;
-
-/// The first argument of a process that becomes another program.
-const EXEC: &str = "exec";
 
 /// The maximum bytes of JSON output.
 const MAX_JSON: u64 = 32 << 20;
@@ -106,10 +107,14 @@ impl Tool {
     /// Returns what a container or document declares: duration, dimensions, tracks, pages.
     ///
     /// # Errors
-    /// [`MediaError::Damaged`] if it cannot be read within its limits of time and memory.
+    /// [`MediaError::Damaged`] if it cannot be read within its limits of time and memory; [`MediaError::Unsupported`]
+    /// if its codec is not supported.
     pub async fn probe(&self, stored: &Stored, media_type: &'static str) -> Result<MediaInfo, MediaError> {
         match self.read(stored, media_type, &["probe", media_type]).await? {
             Report::Info(facts) => Ok(facts),
+            Report::Error(ReadError::Codec(codec)) => {
+                Err(MediaError::unsupported(Some(&with_codec(media_type, &codec)), &[]))
+            }
             other => Err(unreadable(media_type, other)),
         }
     }
@@ -162,8 +167,8 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Report, MediaError> {
-        let child =
-            Child { program: &self.program, before: &self.arguments, timeout: READING, max_bytes: MAX_JSON };
+        let timeout = Purpose::Read.timeout();
+        let child = Child { program: &self.program, before: &self.arguments, timeout, max_bytes: MAX_JSON };
         let _permit = self.permit().await;
         let written = child.run(stored, arguments).await.map_err(|failure| match failure {
             // A reader reports what it cannot read, and exits with success.
@@ -175,17 +180,19 @@ impl Tool {
         report.ok_or(MediaError::Damaged { media_type, what })
     }
 
-    /// Runs another program on a file, with the limits of the reader process.
-    async fn convert(
+    /// Runs another program on a file. The reader process becomes it, after it has limited itself for this purpose.
+    async fn run_program(
         &self,
+        purpose: Purpose,
         program: &Path,
         stored: &Stored,
         arguments: &[&str],
         max_bytes: u64,
     ) -> Result<ChildOutput, Failure> {
-        let mut command: Vec<OsString> = vec![EXEC.into(), program.into()];
+        let mut command: Vec<OsString> = vec![purpose.command().into(), program.into()];
         command.extend(arguments.iter().map(OsString::from));
-        let child = Child { program: &self.program, before: &self.arguments, timeout: CONVERTING, max_bytes };
+        let timeout = purpose.timeout();
+        let child = Child { program: &self.program, before: &self.arguments, timeout, max_bytes };
         let permit = self.permit().await;
         let _permit = permit.map_err(|error| Failure::Storage(std::io::Error::other(error).into()))?;
         child.run(stored, &command).await

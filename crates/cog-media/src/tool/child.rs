@@ -155,13 +155,39 @@ async fn copy(
     }
 }
 
-// Time limits.
+// What a process is started for.
 
-/// The maximum time to read a document or container.
-pub(super) const READING: Duration = Duration::from_secs(30);
+/// The purpose of a process, which decides its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Reads a document or container itself.
+    Read,
+    /// Becomes a program that reads documents.
+    ReadDocument,
+    /// Becomes a program that converts audio, video or pictures.
+    Convert,
+}
 
-/// The maximum time of ffmpeg per media file.
-pub(super) const CONVERTING: Duration = Duration::from_secs(120);
+impl Purpose {
+    /// Returns the first argument after `internal-media` of a process that becomes another program.
+    pub(super) fn command(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadDocument => "read-document",
+            Self::Convert => "convert",
+        }
+    }
+
+    /// Returns the maximum run time.
+    pub(super) fn timeout(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Read => 30,
+            // The reader process answers instead of a program that takes longer.
+            Self::ReadDocument => 15,
+            Self::Convert => 120,
+        })
+    }
+}
 
 #[cfg(unix)]
 #[cfg(test)]

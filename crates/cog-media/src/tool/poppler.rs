@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use super::{
     PageText, Tool,
-    child::{ChildOutput, Failure},
+    child::{ChildOutput, Failure, Purpose},
     failed,
     report::PDF,
 };
@@ -27,7 +27,7 @@ impl Tool {
     pub(super) async fn pdftotext(&self, stored: &Stored) -> Result<Option<Vec<PageText>>, MediaError> {
         let Some(program) = self.programs().pdftotext.as_deref() else { return Ok(None) };
         let arguments = ["-q", "-enc", "UTF-8", "-eol", "unix", INPUT, "-"];
-        match self.convert(program, stored, &arguments, MAX_TEXT).await {
+        match self.run_program(Purpose::ReadDocument, program, stored, &arguments, MAX_TEXT).await {
             Ok(written) => run_blocking(move || pages_of(&written)).await.map(Some),
             Err(Failure::TooLarge) => Err(failed(Failure::TooLarge, PDF)),
             Err(_) => Ok(None),
@@ -44,7 +44,7 @@ impl Tool {
         let program = program.ok_or(MediaError::NoText { what })?;
         let page = page.to_string();
         let arguments = ["-q", "-jpeg", "-scale-to", SIDE, "-f", &page, "-l", &page, "-singlefile", INPUT];
-        let written = self.convert(program, stored, &arguments, MAX_PAGE).await;
+        let written = self.run_program(Purpose::ReadDocument, program, stored, &arguments, MAX_PAGE).await;
         let image = written.map_err(|failure| failed(failure, PDF))?.bytes;
         match sniff(image.head()) {
             Some("image/jpeg") => Ok(image),
@@ -59,9 +59,5 @@ fn pages_of(written: &ChildOutput) -> Result<Vec<PageText>, MediaError> {
     written.bytes.reader().read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
     let pages = text.strip_suffix('\u{c}').unwrap_or(&text).split('\u{c}');
-    Ok((1..).zip(pages).map(|(number, page)| PageText { number, text: trimmed(page), unread: 0 }).collect())
-}
-
-fn trimmed(page: &str) -> String {
-    page.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
+    Ok((1..).zip(pages).map(|(number, page)| PageText::new(number, page, 0)).collect())
 }

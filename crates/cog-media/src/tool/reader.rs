@@ -11,7 +11,7 @@ use std::{
 use cog_json::{ToJson as _, Writer};
 
 use super::{
-    EXEC,
+    child::Purpose,
     container::{self, Handle, declared_facts},
     pdf,
     report::{PDF, ReadError, Report},
@@ -21,10 +21,11 @@ use super::{
 ///
 /// It limits itself, reads its standard input and exits. Its output is not for people.
 pub fn internal_media(arguments: &[OsString]) -> ExitCode {
-    if let [command, program, arguments @ ..] = arguments
-        && command == EXEC
-    {
-        return become_program(program, arguments);
+    if let [command, program, arguments @ ..] = arguments {
+        let mut programs = [Purpose::ReadDocument, Purpose::Convert].into_iter();
+        if let Some(purpose) = programs.find(|purpose| command == purpose.command()) {
+            return become_program(purpose, program, arguments);
+        }
     }
     let names: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
     let done = match *names.as_slice() {
@@ -81,8 +82,8 @@ fn confined(read: impl FnOnce(Handle) -> Result<Report, ReadError>) -> io::Resul
 
 /// Limits this process and replaces it with a program, which inherits the limits. Returns only on failure.
 #[cfg(unix)]
-fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    if enter_sandbox(Purpose::Convert).is_err() {
+fn become_program(purpose: Purpose, program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    if enter_sandbox(purpose).is_err() {
         return ExitCode::FAILURE;
     }
     let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments).env_clear());
@@ -91,8 +92,8 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
 
 /// Runs a program.
 #[cfg(not(unix))]
-fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    if enter_sandbox(Purpose::Convert).is_err() {
+fn become_program(purpose: Purpose, program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    if enter_sandbox(purpose).is_err() {
         return ExitCode::FAILURE;
     }
     let done = Command::new(program).args(arguments).env_clear().status();
@@ -110,15 +111,6 @@ fn input() -> io::Result<File> {
 
 // The sandbox: the limits that a process sets itself before it reads untrusted content.
 
-/// The purpose of a process, which decides its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// Reads a document or container in this process.
-    Read,
-    /// Becomes a program that converts media files.
-    Convert,
-}
-
 /// Restricts this process permanently to what its purpose needs.
 ///
 /// Reading needs no file and no socket: the three streams are open already, and the file limit prevents more.
@@ -129,10 +121,12 @@ enum Purpose {
 fn enter_sandbox(purpose: Purpose) -> std::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    const GB: u64 = 1 << 30;
+    const MB: u64 = 1 << 20;
     let (memory, seconds, files) = match purpose {
-        Purpose::Read => (GB, 20, 3),
-        Purpose::Convert => (2 * GB, 120, 32),
+        Purpose::Read => (1024 * MB, 20, 3),
+        // A few kilobytes can describe a page that takes minutes and gigabytes.
+        Purpose::ReadDocument => (300 * MB, 10, 32),
+        Purpose::Convert => (2048 * MB, 120, 32),
     };
     let mut limits = vec![
         (Resource::Cpu, seconds),
