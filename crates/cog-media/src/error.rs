@@ -363,7 +363,7 @@ fn exceeded(limit_kind: LimitKind, found: u64, limit: u64) -> String {
 }
 
 /// Returns milliseconds as seconds, without a fraction of zeros.
-fn seconds(ms: u64) -> String {
+pub(crate) fn seconds(ms: u64) -> String {
     let text = format!("{}.{:03}", ms / 1000, ms % 1000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -42,7 +42,7 @@ pub use crate::{
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff, type_of_name},
-    media::{Media, MediaDeclaration, MediaInfo, Orientation},
+    media::{Media, MediaDeclaration, MediaInfo, Orientation, Placeholder},
     normalise::{MediaCapabilities, MediaPart, PartKind, Step, normalise},
     prepare::prepare,
     report::{ProcessedMedia, media_processed, media_validation},

@@ -7,7 +7,7 @@ use crate::{
     Checksum, Detail, MediaError, MediaLocation, MediaSource, Rotation, Stored,
     checksum::{hex, sha256_of},
     guard::shareable_url,
-    kind::type_of_name,
+    kind::{is_named, type_of_name},
 };
 
 /// A media file that has passed every check.
@@ -143,8 +143,7 @@ impl Media {
 
     /// Returns a warning if the file name, the server or the provider suggested another type (rulings R61, R69).
     pub fn hint_warning(&self) -> Option<String> {
-        let hint =
-            self.declared.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
+        let hint = self.declared.hint.as_deref().filter(|hint| !is_named(self.media_type, hint))?;
         let suggested = match self.source() {
             Some("url") => "the server declared",
             Some("upload_ref") => "the upload declared",
@@ -165,8 +164,12 @@ pub struct MediaInfo {
     pub height: Option<u32>,
     /// Milliseconds of audio or video.
     pub duration_ms: Option<u64>,
+    /// How much earlier a recording ends than its header declares, in milliseconds.
+    pub missing_ms: Option<u64>,
     /// Pages of a document.
     pub pages: Option<u32>,
+    /// What the pages of a document stand for, if its content is elsewhere.
+    pub placeholder: Option<Placeholder>,
     /// Frames of an animated image; none for a still image.
     pub frames: Option<u32>,
     /// Samples per second of the audio track; none without audio.
@@ -183,11 +186,39 @@ impl MediaInfo {
         w.optional("width", &self.width);
         w.optional("height", &self.height);
         w.optional("duration_ms", &self.duration_ms);
+        w.optional("missing_ms", &self.missing_ms);
         w.optional("pages", &self.pages);
+        w.optional("placeholder", &self.placeholder.map(Placeholder::as_str));
         w.optional("frames", &self.frames);
         w.optional("sample_rate", &self.sample_rate);
         w.optional("channels", &self.channels);
         w.optional("orientation", &self.orientation.map(|turn| u32::from(turn.exif())));
+    }
+}
+
+/// What the pages of a document stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Placeholder {
+    /// An XFA form, which replaces the pages when it is displayed.
+    XfaForm,
+    /// Attached files (ISO 32000-1, 12.3.5).
+    Portfolio,
+}
+
+impl Placeholder {
+    /// Returns the value in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::XfaForm => "xfa_form",
+            Self::Portfolio => "portfolio",
+        }
+    }
+
+    /// Reads a value of a report.
+    #[cfg(feature = "decode")]
+    pub(crate) fn read(value: &str) -> Option<Self> {
+        [Self::XfaForm, Self::Portfolio].into_iter().find(|placeholder| placeholder.as_str() == value)
     }
 }
 

@@ -25,17 +25,16 @@ use symphonia::{
     },
 };
 
-use super::{mp4, report::ReadError};
+use super::{mp4, report::ReadError, wav, webm};
 use crate::{
     MediaInfo,
+    kind::{HEAD, end_of_tag, ogg},
+    rules::PADDING_MS,
     store::{read_at, seek_position},
 };
 
 /// The maximum bytes of a tag or cover image, none of which is used.
 const MAX_TAG: usize = 1 << 20;
-
-/// A kind of box that every reader skips.
-const SKIPPED: [u8; 4] = *b"free";
 
 /// Reads a container as this type and no other.
 pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, ReadError> {
@@ -43,11 +42,18 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
         "video/mp4" | "video/quicktime" => mp4::index(&mut input),
         _ => mp4::Index::default(),
     };
-    let replaced = match media_type {
-        "audio/wav" => wav_sizes(&mut input),
-        _ => index.oversized.iter().map(|kind| (*kind, SKIPPED)).collect(),
+    if index.is_encrypted || is_webm(media_type) && webm::is_encrypted(&mut input) {
+        return Err(ReadError::Protected);
+    }
+    let wav = match media_type {
+        "audio/wav" => wav::read(&mut input)?,
+        _ => wav::Header::default(),
     };
-    input.replace(replaced);
+    if media_type == "audio/ogg" {
+        check_codec_of_ogg(&mut input)?;
+    }
+    let declares_duration = media_type != "audio/mpeg" || has_length_of_mpeg(&mut input);
+    input.replace([index.corrections, wav.corrections].concat());
     input.rewind().map_err(|_| ReadError::Broken)?;
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
@@ -65,6 +71,12 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
         facts.width = Some(width);
         facts.height = Some(height);
     }
+    if facts.sample_rate.is_none()
+        && let Some(sound) = index.sound
+    {
+        facts.sample_rate = Some(sound.rate);
+        facts.channels = Some(sound.channels);
+    }
     if facts.sample_rate.is_none() && facts.width.is_none() {
         return Err(ReadError::NoTracks);
     }
@@ -75,8 +87,49 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
     if end == 0 && media_type == "audio/wav" {
         return Err(ReadError::NoTracks);
     }
-    let duration_ms = declared_duration(&*reader, &tracks).max(end);
-    Ok(MediaInfo { duration_ms: Some(duration_ms), ..facts })
+    let declared = if declares_duration { declared_duration(&*reader, &tracks) } else { 0 };
+    let missing_ms = match media_type {
+        "audio/wav" => wav.missing_ms,
+        // A container with an index must be complete, and others do not say how long they are.
+        "audio/mpeg" | "audio/webm" | "video/webm" => declared.saturating_sub(end),
+        _ => 0,
+    };
+    // Encoders declare the silence that they add, and round.
+    let is_cut = missing_ms > PADDING_MS + declared / 100;
+    Ok(MediaInfo { duration_ms: Some(declared.max(end)), missing_ms: is_cut.then_some(missing_ms), ..facts })
+}
+
+fn is_webm(media_type: &str) -> bool {
+    matches!(media_type, "video/webm" | "audio/webm")
+}
+
+/// Refuses an Ogg file whose only codec is known by its name and not read here.
+fn check_codec_of_ogg(input: &mut Handle) -> Result<(), ReadError> {
+    match ogg::codec(&head(input, 0)) {
+        Some(codec) if !matches!(codec, "Opus" | "Vorbis" | "FLAC") => {
+            Err(ReadError::Codec(codec.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether MPEG audio declares its length. Otherwise the length is only estimated, from the first frames.
+fn has_length_of_mpeg(input: &mut Handle) -> bool {
+    let start = end_of_tag(&head(input, 0)).unwrap_or_default();
+    let first = head(input, start as u64);
+    [&b"Xing"[..], b"Info", b"VBRI"].iter().any(|tag| memchr::memmem::find(&first, tag).is_some())
+}
+
+/// Returns the first bytes from a position, as many as decide a type.
+fn head(input: &mut Handle, from: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = input
+        .seek(SeekFrom::Start(from))
+        .and_then(|_| input.by_ref().take(HEAD as u64).read_to_end(&mut bytes));
+    if read.is_err() {
+        bytes.clear();
+    }
+    bytes
 }
 
 fn readers(media_type: &str) -> Probe {
@@ -116,7 +169,13 @@ fn declared_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
     let info = reader.media_info();
     let durations = tracks.iter().map(|track| (track.time_base, track.duration));
     let durations = durations.chain([(info.time_base, info.duration)]);
-    durations.filter_map(|(base, duration)| Some(milliseconds(base?, duration?))).max().unwrap_or_default()
+    let known = durations.filter_map(|(base, duration)| Some((base?, duration.filter(is_known)?)));
+    known.map(|(base, duration)| milliseconds(base, duration)).max().unwrap_or_default()
+}
+
+/// Returns whether a duration is not all ones, which means unknown in MP4 (ISO 14496-12, 8.4.2).
+fn is_known(duration: &Duration) -> bool {
+    ![u64::from(u32::MAX), u64::MAX].contains(&duration.get())
 }
 
 /// Returns the end of the last packet in milliseconds: recorded streams have no duration in the header, and headers
@@ -136,6 +195,8 @@ fn end_of_packets(
                 let is_indexed = matches!(media_type, "video/mp4" | "video/quicktime");
                 return if is_indexed || end == 0 { Err(ReadError::Truncated) } else { Ok(end) };
             }
+            // The end of a cut WebM can look like a damaged element.
+            Err(_) if is_webm(media_type) && end > 0 => return Ok(end),
             Err(_) => return Err(ReadError::Broken),
         }
     }
@@ -149,45 +210,6 @@ fn end_of(packet: &Packet, tracks: &[Track]) -> u64 {
 
 fn milliseconds(base: TimeBase, duration: Duration) -> u64 {
     u64::try_from(base.calc_duration_saturating(duration).as_millis()).unwrap_or_default()
-}
-
-// The sizes in a WAV file, which programs that write it as a stream do not know.
-
-/// Where the size of the whole file is, which says nothing that the samples do not.
-const SIZE_OF_FILE: u64 = 4;
-/// The size of a file that was written as a stream.
-const UNKNOWN: [u8; 4] = [0xff; 4];
-/// Where the first chunk begins.
-const FIRST_CHUNK: u64 = 12;
-/// The maximum number of chunks before the samples.
-const MAX_CHUNKS: usize = 1000;
-
-/// Returns the places of sizes, and the sizes to read there. The samples are the rest of the file if their size is zero
-/// or more than the file has.
-fn wav_sizes(input: &mut Handle) -> Vec<(u64, [u8; 4])> {
-    let samples = size_of_samples(input).ok().flatten();
-    [(SIZE_OF_FILE, UNKNOWN)].into_iter().chain(samples).collect()
-}
-
-/// Returns the place of the size of the samples, and the size that it should have.
-fn size_of_samples(input: &mut Handle) -> io::Result<Option<(u64, [u8; 4])>> {
-    let end = input.seek(SeekFrom::End(0))?;
-    let mut at = FIRST_CHUNK;
-    for _ in 0..MAX_CHUNKS {
-        input.seek(SeekFrom::Start(at))?;
-        let mut head = [0; 8];
-        input.read_exact(&mut head)?;
-        let [name @ .., a, b, c, d] = head;
-        let size = u64::from(u32::from_le_bytes([a, b, c, d]));
-        let content = at + 8;
-        if name == *b"data" {
-            let rest = end.saturating_sub(content);
-            let actual = u32::try_from(rest).unwrap_or(u32::MAX).to_le_bytes();
-            return Ok((size == 0 || size > rest).then_some((at + 4, actual)));
-        }
-        at = content.saturating_add(size).saturating_add(size % 2);
-    }
-    Ok(None)
 }
 
 // The duration in the header of audio that is converted without being read here.
@@ -204,7 +226,8 @@ pub(super) fn declared_facts(mut input: Handle, media_type: &str) -> MediaInfo {
 
 /// Reads the first block of a FLAC file (RFC 9639, section 8.2); zero samples mean that their number is unknown.
 fn flac_duration(input: &mut Handle) -> Option<u64> {
-    input.rewind().ok()?;
+    let start = end_of_tag(&head(input, 0)).unwrap_or_default();
+    input.seek(SeekFrom::Start(start as u64)).ok()?;
     let mut head = [0; 26];
     input.read_exact(&mut head).ok()?;
     let Some((b"fLaC", rest)) = head.split_first_chunk::<4>() else { return None };
@@ -222,9 +245,11 @@ pub(super) struct Handle {
     file: File,
     length: u64,
     at: u64,
-    /// The positions of four bytes, and what readers get instead.
-    replaced: Vec<(u64, [u8; 4])>,
+    replaced: Corrections,
 }
+
+/// The positions of four bytes, and what readers get instead.
+pub(super) type Corrections = Vec<(u64, [u8; 4])>;
 
 impl Handle {
     /// Starts to read a file.
@@ -234,7 +259,7 @@ impl Handle {
     }
 
     /// Makes readers get these bytes at these positions.
-    pub(super) fn replace(&mut self, bytes: Vec<(u64, [u8; 4])>) {
+    pub(super) fn replace(&mut self, bytes: Corrections) {
         self.replaced = bytes;
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use super::container::Handle;
+use super::container::{Corrections, Handle};
 
 /// The maximum size of the index of a file; a larger one is not read here.
 const MAX_INDEX: u64 = 32 << 20;
@@ -11,11 +11,27 @@ const MAX_INDEX: u64 = 32 << 20;
 /// settings.
 const MAX_CONFIGURATION: usize = 1024;
 
-/// The dimensions of the first video track, and where the kinds of boxes are that symphonia refuses.
+/// A kind of box that every reader skips.
+const SKIPPED: [u8; 4] = *b"free";
+
+/// What an index says, and how it must be changed for symphonia.
 #[derive(Debug, Default)]
 pub(super) struct Index {
+    /// The dimensions of the first video track.
     pub(super) dimensions: Option<(u32, u32)>,
-    pub(super) oversized: Vec<u64>,
+    /// The format of the first audio track.
+    pub(super) sound: Option<Sound>,
+    /// Whether a track is encrypted (ISO 23001-7).
+    pub(super) is_encrypted: bool,
+    /// The kinds of boxes that symphonia refuses, and the sizes of boxes that the file does not have.
+    pub(super) corrections: Corrections,
+}
+
+/// The format of an audio track.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sound {
+    pub(super) rate: u32,
+    pub(super) channels: u32,
 }
 
 /// A box: its kind, and the position of its content in the index.
@@ -28,9 +44,10 @@ struct IsoBox<'a> {
 /// Reads the index of a file; an empty one if it is damaged.
 pub(super) fn index(input: &mut Handle) -> Index {
     let (from, bytes) = read_index(input).unwrap_or_default();
-    let mut index = Index::default();
+    let mut index = Index { corrections: sizes(input).unwrap_or_default(), ..Index::default() };
     for track in boxes(&bytes, 0).into_iter().filter(|found| found.kind == b"trak") {
-        add_track(&track, from, &mut index);
+        add_video(&track, from, &mut index);
+        add_sound(&track, &mut index);
     }
     index
 }
@@ -76,29 +93,71 @@ fn number(header: &[u8], at: usize, later: usize, is_time: bool) -> Option<u64> 
 
 /// Returns the content of the box `moov`, and its position.
 fn read_index(input: &mut Handle) -> io::Result<(u64, Vec<u8>)> {
-    input.rewind()?;
+    let end = input.seek(SeekFrom::End(0))?;
+    let mut at = 0;
     loop {
-        let mut head = [0; 16];
-        input.read_exact(&mut head[..8])?;
-        let [a, b, c, d, kind @ ..] = head;
-        let mut length = u64::from(u32::from_be_bytes([a, b, c, d]));
-        let mut header = 8;
-        // A length of 1 means that the length follows, as 64 bits.
-        if length == 1 {
-            let mut large = [0; 8];
-            input.read_exact(&mut large)?;
-            length = u64::from_be_bytes(large);
-            header = 16;
-        }
-        let content = length.checked_sub(header).ok_or(io::ErrorKind::InvalidData)?;
-        let from = input.stream_position()?;
-        if kind.starts_with(b"moov") {
+        let found = top_box(input, at, end)?;
+        if found.kind == *b"moov" {
             let mut bytes = Vec::new();
-            input.take(content.min(MAX_INDEX)).read_to_end(&mut bytes)?;
-            return Ok((from, bytes));
+            input.seek(SeekFrom::Start(found.content))?;
+            input.by_ref().take((found.end - found.content).min(MAX_INDEX)).read_to_end(&mut bytes)?;
+            return Ok((found.content, bytes));
         }
-        input.seek(SeekFrom::Start(from.saturating_add(content)))?;
+        at = found.end;
     }
+}
+
+/// Returns the corrections of sizes: the last box may be open, or longer than the file, which is then as long as it is.
+/// What is missing in it is found when its samples are read.
+fn sizes(input: &mut Handle) -> io::Result<Corrections> {
+    let end = input.seek(SeekFrom::End(0))?;
+    let mut at = 0;
+    while at < end {
+        let found = top_box(input, at, end)?;
+        if found.is_wrong && found.kind == *b"mdat" {
+            let [a, b, c, d, low @ ..] = (end - at).to_be_bytes();
+            return Ok(match found.content - at {
+                16 => vec![(at + 8, [a, b, c, d]), (at + 12, low)],
+                _ if [a, b, c, d] == [0; 4] => vec![(at, low)],
+                _ => Vec::new(),
+            });
+        }
+        at = found.end;
+    }
+    Ok(Vec::new())
+}
+
+/// A box of the file itself.
+struct TopBox {
+    kind: [u8; 4],
+    /// Where its content begins.
+    content: u64,
+    /// Where it ends, within the file.
+    end: u64,
+    /// Whether its size says something else.
+    is_wrong: bool,
+}
+
+/// Reads the header of the box at a position of a file with this end.
+fn top_box(input: &mut Handle, at: u64, end: u64) -> io::Result<TopBox> {
+    input.seek(SeekFrom::Start(at))?;
+    let mut head = [0; 8];
+    input.read_exact(&mut head)?;
+    let [a, b, c, d, kind @ ..] = head;
+    let mut size = u64::from(u32::from_be_bytes([a, b, c, d]));
+    let mut header = 8;
+    // A size of 1 means that the size follows, as 64 bits; a size of 0 means the rest of the file.
+    if size == 1 {
+        let mut large = [0; 8];
+        input.read_exact(&mut large)?;
+        size = u64::from_be_bytes(large);
+        header = 16;
+    }
+    let is_open = size == 0;
+    let declared = at.checked_add(if is_open { end - at } else { size });
+    let declared = declared.filter(|declared| *declared >= at + header).ok_or(io::ErrorKind::InvalidData)?;
+    let is_wrong = is_open || declared > end;
+    Ok(TopBox { kind, content: at + header, end: declared.min(end), is_wrong })
 }
 
 /// Returns the boxes in these bytes, which begin at `start` of the index, up to the first damaged one.
@@ -129,20 +188,45 @@ fn below<'a>(parent: &IsoBox<'a>, path: &[&[u8]]) -> Option<IsoBox<'a>> {
 }
 
 /// Adds what a track declares, if it is a video track.
-fn add_track(track: &IsoBox<'_>, from: u64, index: &mut Index) {
+fn add_video(track: &IsoBox<'_>, from: u64, index: &mut Index) {
     if !has_handler(track, b"vide") {
         return;
     }
     let size = below(track, &[b"tkhd"]).and_then(|header| dimensions(header.content));
     index.dimensions = index.dimensions.or(size);
-    let Some(samples) = below(track, &[b"mdia", b"minf", b"stbl", b"stsd"]) else { return };
-    // A version and a count come first, and 78 bytes before the boxes of an entry.
-    for entry in boxes(samples.content.get(8..).unwrap_or_default(), samples.at + 8) {
+    for entry in sample_entries(track) {
+        index.is_encrypted |= entry.kind == b"encv";
+        // 78 bytes come before the boxes of an entry.
         let parts = boxes(entry.content.get(78..).unwrap_or_default(), entry.at + 78);
         let oversized = parts.iter().filter(|part| part.content.len() > MAX_CONFIGURATION);
         let kinds = oversized.filter(|part| matches!(part.kind, b"hvcC" | b"avcC"));
-        index.oversized.extend(kinds.map(|part| from + part.at as u64 - 4));
+        index.corrections.extend(kinds.map(|part| (from + part.at as u64 - 4, SKIPPED)));
     }
+}
+
+/// Adds what a track declares, if it is an audio track. symphonia knows no format of most codecs.
+fn add_sound(track: &IsoBox<'_>, index: &mut Index) {
+    if !has_handler(track, b"soun") {
+        return;
+    }
+    for entry in sample_entries(track) {
+        index.is_encrypted |= entry.kind == b"enca";
+        index.sound = index.sound.or_else(|| sound(entry.content));
+    }
+}
+
+/// Returns the descriptions of the samples of a track, after a version and a count.
+fn sample_entries<'a>(track: &IsoBox<'a>) -> Vec<IsoBox<'a>> {
+    let samples = below(track, &[b"mdia", b"minf", b"stbl", b"stsd"]);
+    let entries = samples.map(|all| boxes(all.content.get(8..).unwrap_or_default(), all.at + 8));
+    entries.unwrap_or_default()
+}
+
+/// Returns the format in the description of audio samples: a rate as a fixed-point number.
+fn sound(entry: &[u8]) -> Option<Sound> {
+    let channels = u16::from_be_bytes(*entry.get(16..)?.first_chunk()?);
+    let rate = u16::from_be_bytes(*entry.get(24..)?.first_chunk()?);
+    (channels > 0 && rate > 0).then_some(Sound { rate: rate.into(), channels: channels.into() })
 }
 
 /// Returns the width and height of a track header, which ends with them as fixed-point numbers.

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use cog_json::{Limits, Node, ToJson, Value, Writer};
 use serde::Serialize;
 
-use crate::{MediaError, MediaInfo, Stored};
+use crate::{MediaError, MediaInfo, Placeholder, Stored};
 
 /// The output of a reader process.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) enum Report {
 }
 
 /// Why a document or container cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReadError {
     /// The structure is damaged.
     Broken,
@@ -33,35 +33,54 @@ pub(super) enum ReadError {
     NoPages,
     /// It requires a password.
     Encrypted,
+    /// It is encrypted for the players of its publisher.
+    Protected,
     /// It has more text than allowed.
     TooMuchText,
+    /// It is in order, but in a codec that providers do not read, which has this name.
+    Codec(String),
 }
 
 impl ReadError {
-    const ALL: [Self; 6] =
-        [Self::Broken, Self::Truncated, Self::NoTracks, Self::NoPages, Self::Encrypted, Self::TooMuchText];
-
     /// Returns the message.
-    pub(super) fn what(self) -> &'static str {
+    pub(super) fn what(&self) -> &'static str {
         match self {
             Self::Broken => "the structure is damaged",
             Self::Truncated => "the file is truncated",
             Self::NoTracks => "it contains no audio and no video",
             Self::NoPages => "it has no pages",
             Self::Encrypted => "it is encrypted with a password",
+            Self::Protected => "it is encrypted (DRM)",
             Self::TooMuchText => "it contains too much text",
+            Self::Codec(_) => "its codec is not supported",
         }
     }
 
-    fn name(self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Broken => "broken",
             Self::Truncated => "truncated",
             Self::NoTracks => "no_tracks",
             Self::NoPages => "no_pages",
             Self::Encrypted => "encrypted",
+            Self::Protected => "protected",
             Self::TooMuchText => "too_much_text",
+            Self::Codec(_) => "codec",
         }
+    }
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        Some(match node.get_str("error")? {
+            "broken" => Self::Broken,
+            "truncated" => Self::Truncated,
+            "no_tracks" => Self::NoTracks,
+            "no_pages" => Self::NoPages,
+            "encrypted" => Self::Encrypted,
+            "protected" => Self::Protected,
+            "too_much_text" => Self::TooMuchText,
+            "codec" => Self::Codec(node.get_str("codec")?.to_owned()),
+            _ => return None,
+        })
     }
 }
 
@@ -87,8 +106,7 @@ impl Report {
         if let Some(sizes) = node.get("sizes") {
             return Some(Self::Sizes(sizes.elements().map(size_of).collect()));
         }
-        let name = node.get("error")?.as_str()?;
-        ReadError::ALL.into_iter().find(|error| error.name() == name).map(Self::Error)
+        ReadError::read(node).map(Self::Error)
     }
 }
 
@@ -98,8 +116,10 @@ fn facts_of(node: Node<'_>) -> MediaInfo {
         height: number(node, "height"),
         duration_ms: node.get("duration_ms").and_then(Node::as_u64),
         pages: number(node, "pages"),
+        placeholder: node.get_str("placeholder").and_then(Placeholder::read),
         sample_rate: number(node, "sample_rate"),
         channels: number(node, "channels"),
+        missing_ms: node.get("missing_ms").and_then(Node::as_u64),
         ..MediaInfo::default()
     }
 }
@@ -113,6 +133,7 @@ fn page_of(node: Node<'_>) -> Option<PageText> {
         number: number(node, "page")?,
         text: node.get("text")?.as_str()?.to_owned(),
         unread: number(node, "unread").unwrap_or_default(),
+        unknown: number(node, "unknown").unwrap_or_default(),
     })
 }
 
@@ -135,6 +156,9 @@ impl ToJson for Report {
             }
             Self::Error(error) => {
                 w.field("error", error.name());
+                if let ReadError::Codec(codec) = error {
+                    w.field("codec", codec);
+                }
             }
         });
     }
@@ -156,6 +180,19 @@ pub struct PageText {
     /// The form fields and annotations whose text could not be read.
     #[serde(skip_serializing_if = "is_zero")]
     pub unread: u32,
+    /// The characters of the text that have no meaning. Each is U+FFFD.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unknown: u32,
+}
+
+/// What stands for a character without a meaning.
+const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
+
+/// Returns whether a character says nothing: a control character, or one of the private ones that fonts without names
+/// for their glyphs use.
+fn is_unknown(letter: char) -> bool {
+    let is_private = matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
+    is_private || letter.is_control() && !matches!(letter, '\n' | '\r' | '\t')
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -163,6 +200,20 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl PageText {
+    /// Creates the text of a page. A font may show glyphs and not say which characters they are: each becomes U+FFFD,
+    /// and nothing remains of a text in which every fifth character has no meaning.
+    pub(super) fn new(number: u32, text: &str, unread: u32) -> Self {
+        let text: String =
+            text.chars().map(|letter| if is_unknown(letter) { UNKNOWN } else { letter }).collect();
+        let unknown = text.chars().filter(|letter| *letter == UNKNOWN).count();
+        let letters = text.chars().filter(|letter| !letter.is_whitespace()).count();
+        if unknown > 0 && unknown * 5 >= letters {
+            return Self { number, text: String::new(), unread, unknown: 0 };
+        }
+        let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned();
+        Self { number, text, unread, unknown: u32::try_from(unknown).unwrap_or(u32::MAX) }
+    }
+
     /// Joins pages into one text with a page mark before each, for models without PDF support.
     ///
     /// A page without text has its mark too, so that page numbers are right.
@@ -172,5 +223,25 @@ impl PageText {
             format!("[page {}]\n{text}\n", page.number)
         });
         pages.collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_without_meaning_is_left_out() {
+        let text = |text: &str| {
+            let page = PageText::new(1, text, 0);
+            (page.text, page.unknown)
+        };
+        assert_eq!(text(" One \n two\t3 \r\n"), ("One\n two\t3".to_owned(), 0));
+        for unknown in ['\u{fffd}', '\u{2}', '\u{f0b7}', '\u{98}'] {
+            let few = text(&format!("The {unknown}rst of many words"));
+            assert_eq!(few, ("The \u{fffd}rst of many words".to_owned(), 1));
+            assert_eq!(text(&format!("a{unknown}{unknown}{unknown}")), (String::new(), 0));
+        }
+        assert_eq!(text(""), (String::new(), 0));
     }
 }

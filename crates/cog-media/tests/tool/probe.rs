@@ -15,6 +15,12 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     tracks_of_webm_decide_between_audio_and_video,
     duration_is_found_without_a_header,
     samples_decide_the_duration_of_wav,
+    mpeg_audio_needs_no_tag,
+    unknown_durations_are_found,
+    data_of_mp4_may_be_open_or_too_long,
+    recording_that_ends_early_is_noted,
+    encrypted_video_is_refused,
+    codec_that_is_not_supported_is_named,
     document_has_pages_and_text,
     text_of_forms_is_read,
     text_of_annotations_is_read,
@@ -73,10 +79,17 @@ fn tracks_of_webm_decide_between_audio_and_video() {
         MediaDeclaration { media_type: Some("audio/webm".to_owned()), ..MediaDeclaration::default() };
     let media = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool()))).unwrap();
     assert_eq!(media.media_type(), "audio/webm");
+    // Browsers name the container, and its codec.
+    for named in ["video/webm", "audio/webm;codecs=opus", "video/webm; codecs=\"opus\""] {
+        let declared = MediaDeclaration { media_type: Some(named.to_owned()), ..MediaDeclaration::default() };
+        let media = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool()))).unwrap();
+        assert_eq!((media.media_type(), media.hint_warning()), ("audio/webm", None), "{named}");
+    }
+    let video = generate("-an -c:v libvpx a.webm");
     let declared =
-        MediaDeclaration { media_type: Some("video/webm".to_owned()), ..MediaDeclaration::default() };
-    let outcome = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool())));
-    assert_eq!(refusal(outcome), "E1014 declared as video/webm, but the content is audio/webm");
+        MediaDeclaration { media_type: Some("audio/webm".to_owned()), ..MediaDeclaration::default() };
+    let outcome = wait(check(stored(&video), &declared, &MediaRules::default(), Some(&tool())));
+    assert_eq!(refusal(outcome), "E1014 declared as audio/webm, but the content is video/webm");
     let audio = generate("-map 1 -c:a aac -f mp4 a.mp4");
     let outcome =
         wait(check(stored(&audio), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
@@ -126,6 +139,99 @@ fn samples_decide_the_duration_of_wav() {
     let outcome =
         wait(check(stored(&wav[..44]), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
     assert_eq!(refusal(outcome), "E1013 unreadable audio/wav: it contains no audio and no video");
+}
+
+fn mpeg_audio_needs_no_tag() {
+    for arguments in
+        ["-ar 8000 -b:a 16k", "-ar 11025 -b:a 16k", "-ar 12000 -b:a 24k", "-ar 22050 -b:a 32k", "-ar 48000"]
+    {
+        let bytes = generate(&format!("-map 1 {arguments} -write_xing 0 -id3v2_version 0 a.mp3"));
+        assert!(is_four_seconds(&facts(&bytes)), "{arguments}");
+        assert!(is_four_seconds(&facts(&[&[0; 417][..], &bytes].concat())), "{arguments} after zeros");
+    }
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> usize {
+    bytes.windows(part.len()).position(|window| window == part).unwrap()
+}
+
+fn unknown_durations_are_found() {
+    let mut bytes = generate("-movflags frag_keyframe+empty_moov a.mp4");
+    // In version 0, the duration of a track is 20 bytes after its kind, and of the others 16.
+    for (kind, offset) in [(b"mvhd", 20), (b"mdhd", 20), (b"tkhd", 24)] {
+        let at = find(&bytes, kind) + offset;
+        bytes[at..at + 4].fill(0xff);
+    }
+    assert!(is_four_seconds(&facts(&bytes)), "{:?}", facts(&bytes));
+}
+
+fn data_of_mp4_may_be_open_or_too_long() {
+    let bytes = generate("-movflags faststart a.mp4");
+    let at = find(&bytes, b"mdat") - 4;
+    let size = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    for wrong in [0, size + 1000, u32::MAX] {
+        let mut changed = bytes.clone();
+        changed[at..at + 4].copy_from_slice(&wrong.to_be_bytes());
+        assert!(is_four_seconds(&facts(&changed)), "{wrong}");
+        // What is missing is missing.
+        changed.truncate(bytes.len() * 3 / 4);
+        let outcome = wait(check(
+            stored(&changed),
+            &MediaDeclaration::default(),
+            &MediaRules::default(),
+            Some(&tool()),
+        ));
+        assert_eq!(refusal(outcome), "E1013 unreadable video/mp4: the file is truncated", "{wrong}");
+    }
+}
+
+fn recording_that_ends_early_is_noted() {
+    for arguments in ["-map 1 a.mp3", "-map 1 a.wav", "-c:v libvpx -c:a libopus a.webm"] {
+        let bytes = generate(arguments);
+        assert_eq!(facts(&bytes).missing_ms, None, "{arguments}");
+        // Everywhere: the end may be inside any element.
+        for quarter in [2, 3] {
+            let cut = facts(&bytes[..bytes.len() / 4 * quarter + quarter]);
+            assert!(cut.missing_ms.is_some_and(|missing| missing > 500), "{arguments}: {cut:?}");
+        }
+    }
+    // A rate that varies is estimated without a tag, and no end is missing.
+    let varies = "-map 1 -af volume='if(lt(t,1),1,0)':eval=frame -q:a 6 -write_xing 0 a.mp3";
+    assert_eq!(facts(&generate(varies)).missing_ms, None);
+    let mut streamed = generate("-map 1 -bitexact a.wav");
+    streamed[40..44].copy_from_slice(&0x7fff_ffff_u32.to_le_bytes());
+    assert_eq!(facts(&streamed).missing_ms, None);
+}
+
+fn encrypted_video_is_refused() {
+    let key = "00112233445566778899aabbccddeeff";
+    let scheme = format!("-encryption_scheme cenc-aes-ctr -encryption_key {key} -encryption_kid {key}");
+    for (file, media_type) in [("a.mp4", "video/mp4"), ("-map 1 -c:a aac -f mp4 a.mp4", "video/mp4")] {
+        let bytes = generate(&format!("{scheme} {file}"));
+        let outcome =
+            wait(check(stored(&bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
+        let expected = format!("E1013 unreadable {media_type}: it is encrypted (DRM)");
+        assert_eq!(refusal(outcome), expected, "{file}");
+    }
+}
+
+fn codec_that_is_not_supported_is_named() {
+    for (arguments, expected) in [
+        ("-map 1 -c:a libmp3lame a.wav", "audio/wav with MP3"),
+        ("-map 1 -c:a adpcm_g726 -ar 8000 a.wav", "audio/wav with G.726"),
+        ("-map 1 -rf64 always a.wav", "audio/x-rf64"),
+        ("-map 1 -c:a libspeex -ar 16000 a.ogg", "audio/ogg with Speex"),
+        ("-c:v libtheora -c:a libvorbis a.ogg", "video/ogg"),
+    ] {
+        let bytes = generate(arguments);
+        let outcome =
+            wait(check(stored(&bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
+        let refused = refusal(outcome);
+        assert!(
+            refused.starts_with(&format!("E1010 {expected} is not supported here; use one of: image/")),
+            "{refused}"
+        );
+    }
 }
 
 fn document_has_pages_and_text() {
