@@ -5,7 +5,7 @@ use cog_spec::Modality;
 use crate::{
     Checksum, LimitKind, Media, MediaDeclaration, MediaError, MediaInfo, MediaRules, Stored, Tool,
     heif::Picture,
-    kind::{convertible, describe_unknown, modality_of, sniff},
+    kind::{container_of, convertible, describe_unknown, is_named, modality_of, sniff_stored, with_codec},
     normalise::read_header,
     rules::PADDING_MS,
     store::run_blocking,
@@ -58,40 +58,97 @@ async fn convert(
     rules: &MediaRules,
     tool: &Tool,
 ) -> Result<Media, MediaError> {
-    let unsupported = || MediaError::unsupported(Some(found), &rules.media_types());
-    let (media_type, kind) = convertible(found).ok_or_else(unsupported)?;
+    let unsupported = MediaError::unsupported(Some(found), &rules.media_types());
+    let Some((media_type, kind)) = convertible(container_of(found)) else { return Err(unsupported) };
     check_declared(expected, media_type)?;
-    let max_bytes = rules.max_bytes_of(kind);
-    let mut size = None;
-    let converted = match kind {
-        Modality::Audio => tool.to_wav(stored, media_type).await?,
+    // The limit for audio applies to the WAV: lossless files are larger.
+    if kind != Modality::Audio {
+        check_size(stored, kind, rules)?;
+    }
+    let any = MediaDeclaration { media_type: None, ..expected.clone() };
+    let media = match kind {
+        Modality::Audio => {
+            let converted = tool.to_wav(stored, media_type).await;
+            // With a codec that is not known here, the file may well be in order.
+            let is_unknown = found != media_type;
+            let wav = converted
+                .map_err(|error| if is_unknown { instead_of_damaged(error, unsupported) } else { error })?;
+            check_supported(wav, &any, rules, Some(tool)).await?
+        }
         Modality::Image => {
-            check_size(stored, kind, rules)?;
-            let file = stored.clone();
-            let picture = run_blocking(move || Ok(Picture::read(&file)?)).await?.ok_or_else(unsupported)?;
-            // The limits for pixels apply before anything is decoded.
-            let (width, height) = picture.displayed();
-            size = Some((Some(width), Some(height)));
-            let facts = MediaInfo { width: Some(width), height: Some(height), ..MediaInfo::default() };
-            check_facts(&facts, kind, rules)?;
-            tool.to_jpeg(stored, media_type, &picture, max_bytes)
-                .await
-                .map_err(|error| instead_of_damaged(error, unsupported()))?
+            let converted = convert_picture(stored, media_type, rules, tool).await;
+            let ConvertedPicture { jpeg, size } =
+                converted.map_err(|error| instead_of_damaged(error, unsupported))?;
+            let media = check_supported(jpeg, &any, rules, Some(tool)).await?;
+            // A picture of another size is another picture of the file, such as a tile or a thumbnail.
+            if (media.facts.width, media.facts.height) != (Some(size.0), Some(size.1)) {
+                return Err(MediaError::unsupported(Some(found), &rules.media_types()));
+            }
+            media
         }
         _ => {
-            check_size(stored, kind, rules)?;
-            tool.to_mp4(stored, media_type, max_bytes)
-                .await
-                .map_err(|error| instead_of_damaged(error, unsupported()))?
+            let converted = convert_tracks(stored, media_type, rules, tool).await?;
+            check_supported(converted, &any, rules, Some(tool)).await?
         }
     };
-    let any = MediaDeclaration { media_type: None, ..expected.clone() };
-    let media = check_supported(converted, &any, rules, Some(tool)).await?;
-    // A picture of another size is another picture of the file, such as a tile or a thumbnail.
-    if size.is_some_and(|size| size != (media.facts.width, media.facts.height)) {
-        return Err(unsupported());
-    }
     Ok(Media { original: Some(media_type), declared: expected.clone(), ..media })
+}
+
+/// The picture of a HEIF or AVIF file.
+struct ConvertedPicture {
+    jpeg: Stored,
+    /// The width and height that the file declares.
+    size: (u32, u32),
+}
+
+async fn convert_picture(
+    stored: &Stored,
+    media_type: &'static str,
+    rules: &MediaRules,
+    tool: &Tool,
+) -> Result<ConvertedPicture, MediaError> {
+    let file = stored.clone();
+    let picture = run_blocking(move || Ok(Picture::read(&file)?)).await?;
+    let what = "its primary picture is not described, or in a way that is not supported";
+    let picture = picture.ok_or(MediaError::Damaged { media_type, what })?;
+    if picture.has_alpha {
+        // ffmpeg shows the colours that are hidden, such as red in place of nothing.
+        let found = with_codec(media_type, "transparency");
+        return Err(MediaError::unsupported(Some(&found), &rules.media_types()));
+    }
+    // The limits for pixels apply before anything is decoded.
+    let size = picture.displayed();
+    let facts = MediaInfo { width: Some(size.0), height: Some(size.1), ..MediaInfo::default() };
+    check_facts(&facts, Modality::Image, rules)?;
+    let max_bytes = rules.max_bytes_of(Modality::Image);
+    let jpeg = tool.to_jpeg(stored, media_type, &picture, max_bytes).await?;
+    Ok(ConvertedPicture { jpeg, size })
+}
+
+/// Converts a video to MP4, and a file that has only sound to WAV.
+async fn convert_tracks(
+    stored: &Stored,
+    media_type: &'static str,
+    rules: &MediaRules,
+    tool: &Tool,
+) -> Result<Stored, MediaError> {
+    let tracks = tool.tracks(stored, media_type).await?;
+    let has_video = tracks.iter().any(|track| track.kind == Modality::Video);
+    let kind = if has_video { Modality::Video } else { Modality::Audio };
+    let codecs: Vec<_> = tracks.iter().map(|track| track.codec.as_str()).collect();
+    let found = match codecs.as_slice() {
+        [] => media_type.to_owned(),
+        codecs => with_codec(media_type, &codecs.join(" and ")),
+    };
+    let unsupported = MediaError::unsupported(Some(&found), &rules.media_types());
+    if codecs.is_empty() || !rules.kinds.contains(&kind) {
+        return Err(unsupported);
+    }
+    let converted = match kind {
+        Modality::Video => tool.to_mp4(stored, media_type, &tracks, rules.max_bytes_of(kind)).await,
+        _ => tool.to_wav(stored, media_type).await,
+    };
+    converted.map_err(|error| instead_of_damaged(error, unsupported))
 }
 
 fn instead_of_damaged(error: MediaError, unsupported: MediaError) -> MediaError {
@@ -108,7 +165,7 @@ async fn check_supported(
     rules: &MediaRules,
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
-    let found = sniff(stored.head());
+    let found = type_of(&stored).await?;
     // Whether a container has video is known only after its tracks are read. Until then a type counts as supported if
     // it is either as video or as audio.
     let (kind, likely) = supported_type(found, expected, rules).or_else(|refusal| {
@@ -117,7 +174,13 @@ async fn check_supported(
         supported.or_else(|| convertible_track(found, expected, rules)).ok_or(refusal)
     })?;
     check_size(&stored, kind, rules)?;
-    let facts = read_facts(&stored, likely, tool).await?;
+    let facts = read_facts(&stored, likely, tool).await.map_err(|error| match error {
+        // The reader does not know which types are supported.
+        MediaError::Unsupported { found, .. } => {
+            MediaError::unsupported(found.as_deref(), &rules.media_types())
+        }
+        error => error,
+    })?;
     let (kind, media_type) = match found.and_then(audio_type) {
         Some(other) if facts.width.is_none() => supported_type(Some(other), expected, rules)?,
         _ => supported_type(found, expected, rules)?,
@@ -126,6 +189,15 @@ async fn check_supported(
     check_size(&stored, kind, rules)?;
     check_facts(&facts, kind, rules)?;
     Ok(Media { stored, kind, media_type, facts, declared: expected.clone(), original: None })
+}
+
+/// Returns the type of the content.
+async fn type_of(stored: &Stored) -> Result<Option<&'static str>, MediaError> {
+    if stored.is_in_memory() {
+        return Ok(sniff_stored(stored)?);
+    }
+    let stored = stored.clone();
+    run_blocking(move || Ok(sniff_stored(&stored)?)).await
 }
 
 /// Verifies the checksum on a thread that may block.
@@ -161,15 +233,13 @@ fn convertible_track(
     may_be.then_some((Modality::Audio, found?))
 }
 
-/// Checks that the declared type matches the content. Content of the type HEIC is found as HEIF.
+/// Checks that the declared type matches the content; any name of the type will do.
 fn check_declared(expected: &MediaDeclaration, media_type: &str) -> Result<(), MediaError> {
-    let Some(declared) = expected.media_type.as_deref() else { return Ok(()) };
-    let is_heic = media_type == "image/heif" && declared.eq_ignore_ascii_case("image/heic");
-    match is_heic || declared.eq_ignore_ascii_case(media_type) {
-        true => Ok(()),
-        false => {
+    match expected.media_type.as_deref() {
+        Some(declared) if !is_named(media_type, declared) => {
             Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() })
         }
+        _ => Ok(()),
     }
 }
 

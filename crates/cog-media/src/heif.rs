@@ -27,6 +27,8 @@ pub(crate) struct Picture {
     pub(crate) coding: Coding,
     /// What is done for display, in this order.
     pub(crate) transforms: Vec<Transform>,
+    /// Whether another picture of the file says where this one is transparent.
+    pub(crate) has_alpha: bool,
 }
 
 /// How a picture is stored.
@@ -160,7 +162,8 @@ impl<'a> Description<'a> {
             b"iovl" | b"iden" | b"tmap" => return None,
             _ => Coding::Item(item),
         };
-        Some(Picture { size, coding, transforms: transforms(&properties, size)? })
+        let transforms = transforms(&properties, size)?;
+        Some(Picture { size, coding, transforms, has_alpha: self.has_alpha(item) })
     }
 
     fn content(&self, kind: &[u8]) -> Option<&'a [u8]> {
@@ -224,14 +227,24 @@ impl<'a> Description<'a> {
 
     /// Returns the items from which a picture is made.
     fn tiles(&self, item: u32) -> Option<Vec<u32>> {
-        let mut references = Bytes(self.content(b"iref")?);
-        let is_long = references.version()? > 0;
-        boxes(references.0).into_iter().filter(|reference| reference.kind == b"dimg").find_map(|reference| {
-            let mut reference = Bytes(reference.content);
-            let from = reference.id(is_long)?;
-            let count = reference.number(2).filter(|_| from == item)?;
-            (0..count).map(|_| reference.id(is_long)).collect()
+        let mut made = self.references(b"dimg").into_iter();
+        made.find(|reference| reference.from == item).map(|reference| reference.to)
+    }
+
+    /// Returns whether a picture has another one with its transparency.
+    fn has_alpha(&self, item: u32) -> bool {
+        self.references(b"auxl").iter().any(|reference| {
+            reference.to.contains(&item)
+                && self.properties(reference.from).is_some_and(|properties| properties.iter().any(is_alpha))
         })
+    }
+
+    /// Returns the references of a kind, up to the first damaged one.
+    fn references(&self, kind: &[u8]) -> Vec<Reference> {
+        let Some(mut references) = self.content(b"iref").map(Bytes) else { return Vec::new() };
+        let Some(version) = references.version() else { return Vec::new() };
+        let found = boxes(references.0).into_iter().filter(|reference| reference.kind == kind);
+        found.map_while(|reference| Reference::read(Bytes(reference.content), version > 0)).collect()
     }
 
     /// Returns the data of an item that is stored in one piece: the layout of a grid has at most 12 bytes.
@@ -274,6 +287,29 @@ impl<'a> Description<'a> {
         file.take(length).read_to_end(&mut bytes).ok()?;
         (bytes.len() as u64 == length).then_some(bytes)
     }
+}
+
+/// A reference from an item to others.
+struct Reference {
+    from: u32,
+    to: Vec<u32>,
+}
+
+impl Reference {
+    fn read(mut content: Bytes<'_>, is_long: bool) -> Option<Self> {
+        let from = content.id(is_long)?;
+        let count = content.number(2)?;
+        let to = (0..count).map(|_| content.id(is_long)).collect::<Option<_>>()?;
+        Some(Self { from, to })
+    }
+}
+
+/// Returns whether a property says that its item is the transparency of another: in HEVC or AV1.
+fn is_alpha(property: &IsoBox<'_>) -> bool {
+    const TYPES: [&[u8]; 2] =
+        [b"urn:mpeg:hevc:2015:auxid:1\0", b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0"];
+    let name = property.content.get(4..).filter(|_| property.kind == b"auxC");
+    name.is_some_and(|name| TYPES.iter().any(|alpha| name.starts_with(alpha)))
 }
 
 /// Returns the numbers of the properties of an item, from a box `ipma`.

@@ -6,7 +6,7 @@ use crate::Store;
 #[path = "../../tests/tool/heif.rs"]
 mod heif;
 
-use heif::{Item, cropped, file, grid, mirrored, rotated, size};
+use heif::{Item, Reference, alpha, cropped, file, file_with, grid, mirrored, rotated, size};
 
 fn read(bytes: &[u8]) -> Option<Picture> {
     let mut store = Store::with_limit(1 << 20);
@@ -53,6 +53,20 @@ fn changes_are_read_in_their_order() {
     {
         assert_eq!(read(&file(b"heic", &[tile(vec![size(100, 50), outside])], 1, &[])), None);
     }
+}
+
+#[test]
+fn transparency_belongs_to_a_picture() {
+    let items = [tile(vec![size(64, 64)]), tile(vec![size(64, 64), alpha()]), tile(vec![size(64, 64)])];
+    let has_alpha = |kind: &[u8; 4], from: u16, to: &[u16]| {
+        let reference = Reference { kind, from, to };
+        read(&file_with(b"avif", &items, 1, &reference)).unwrap().has_alpha
+    };
+    assert!(has_alpha(b"auxl", 2, &[1]));
+    assert!(has_alpha(b"auxl", 2, &[3, 1]));
+    assert!(!has_alpha(b"auxl", 2, &[3]), "of another picture");
+    assert!(!has_alpha(b"auxl", 3, &[1]), "a depth map");
+    assert!(!has_alpha(b"thmb", 2, &[1]));
 }
 
 #[test]

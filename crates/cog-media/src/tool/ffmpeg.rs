@@ -9,7 +9,7 @@ use cog_spec::Modality;
 
 use super::{
     Tool,
-    child::{ChildOutput, Failure},
+    child::{ChildOutput, Failure, Purpose},
     failed,
 };
 use crate::{
@@ -164,7 +164,21 @@ impl Tool {
         Ok(self.ffmpeg(stored, media_type, &arguments).await?.bytes)
     }
 
-    /// Moves the tracks of a video to MP4 without changing them.
+    /// Returns the tracks of a file with their codecs, without decoding any. A cover image is no track.
+    ///
+    /// # Errors
+    /// As [`Tool::frames`].
+    pub(crate) async fn tracks(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+    ) -> Result<Vec<CodedTrack>, MediaError> {
+        let written = self.ffmpeg(stored, media_type, &["-f", "ffmetadata", "pipe:1"]).await?;
+        let log = String::from_utf8_lossy(&written.log);
+        Ok(log.lines().filter_map(track_in).collect())
+    }
+
+    /// Converts a video with these tracks to MP4. Tracks are copied if MP4 has a place for their codec.
     ///
     /// # Errors
     /// As [`Tool::frames`].
@@ -172,10 +186,29 @@ impl Tool {
         &self,
         stored: &Stored,
         media_type: &'static str,
+        tracks: &[CodedTrack],
         max_bytes: u64,
     ) -> Result<Stored, MediaError> {
-        let tracks = ["-map", "0:v:0", "-map", "0:a:0?", "-c", "copy", "-map_metadata", "-1"];
-        let output = ["-movflags", "frag_keyframe+empty_moov+default_base_moof", "-f", "mp4", "pipe:1"];
+        let video = match codec_of(tracks, Modality::Video) {
+            Some("h264" | "hevc" | "av1" | "vp9" | "mpeg4" | "mpeg2video" | "mjpeg") => &["copy"][..],
+            _ => &["libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p"],
+        };
+        // MP4 can also hold other codecs, but then few programs play the sound.
+        let audio = match codec_of(tracks, Modality::Audio) {
+            Some("aac" | "mp3") => "copy",
+            _ => "aac",
+        };
+        let tracks = [&["-map", "0:v:0", "-map", "0:a:0?", "-c:v"], video, &["-c:a", audio]].concat();
+        // The index follows the first packets, which some codecs are described by.
+        let output = [
+            "-map_metadata",
+            "-1",
+            "-movflags",
+            "frag_keyframe+empty_moov+delay_moov+default_base_moof",
+            "-f",
+            "mp4",
+            "pipe:1",
+        ];
         let arguments = [&tracks[..], &output[..]].concat();
         self.ffmpeg_within(stored, media_type, &[], &arguments, max_bytes).await.map(|written| written.bytes)
     }
@@ -232,7 +265,7 @@ impl Tool {
             return Err(MediaError::ReaderUnavailable { what });
         };
         let command = [input_options, &reading(media_type)[..], arguments].concat();
-        let written = self.convert(ffmpeg, stored, &command, max_bytes).await;
+        let written = self.run_program(Purpose::Convert, ffmpeg, stored, &command, max_bytes).await;
         written.map_err(|failure| match failure {
             Failure::NotStarted => {
                 let what = format!("ffmpeg cannot be started: {}", ffmpeg.display());
@@ -247,8 +280,8 @@ impl Tool {
 fn reading(media_type: &str) -> [&str; 17] {
     let container = match media_type {
         "audio/mpeg" => "mp3",
-        "audio/wav" => "wav",
-        "audio/ogg" => "ogg",
+        "audio/wav" | "audio/x-rf64" => "wav",
+        "audio/ogg" | "video/ogg" => "ogg",
         "audio/webm" | "video/webm" | "video/x-matroska" => "matroska",
         "video/x-msvideo" => "avi",
         "audio/aac" => "aac",
@@ -383,6 +416,32 @@ fn has_one_track(log: &str) -> bool {
     lines.filter(|line| line.starts_with("Stream #0:") && line.contains(": Video:")).count() == 2
 }
 
+/// A track of a file, as ffmpeg lists it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CodedTrack {
+    /// Audio or video.
+    pub(crate) kind: Modality,
+    /// The name of its codec, as ffmpeg writes it: `h264`, `pcm_s16le`.
+    pub(crate) codec: String,
+}
+
+fn codec_of(tracks: &[CodedTrack], kind: Modality) -> Option<&str> {
+    tracks.iter().find(|track| track.kind == kind).map(|track| track.codec.as_str())
+}
+
+/// Returns the track of the input in a line of the log: `Stream #0:1(eng): Audio: ac3, 48000 Hz, stereo`.
+fn track_in(line: &str) -> Option<CodedTrack> {
+    let (_, description) = line.trim_start().strip_prefix("Stream #0:")?.split_once(": ")?;
+    let (kind, codec) = description.split_once(": ")?;
+    let kind = match kind {
+        "Video" if !line.contains("(attached pic)") => Modality::Video,
+        "Audio" => Modality::Audio,
+        _ => return None,
+    };
+    let codec = codec.split([' ', ',']).next().unwrap_or_default();
+    Some(CodedTrack { kind, codec: codec.to_owned() })
+}
+
 /// Returns the frames, each with its time and its number from the log.
 fn frames_of(written: &ChildOutput) -> Result<Vec<Frame>, MediaError> {
     let log = String::from_utf8_lossy(&written.log);
@@ -514,6 +573,18 @@ mod tests {
         let log = "0.000000\n[Parsed_showinfo_2 @ 0x2] n:   0 pts:  0 pts_time:0\n 24.000000 \n\
                    [Eval @ 0x1] 48.000000\n1.5\nstart: 3.000000\n[mov @ 0x1] 7.000000\n-1.000000\n";
         assert_eq!(numbers_of(log), [0, 24, 48]);
+    }
+
+    #[test]
+    fn reads_tracks_of_the_input_from_the_log() {
+        let log = "  Stream #0:0(eng): Video: mjpeg (Baseline), yuvj420p, 320x240\n\
+                   \x20 Stream #0:1[0x2](und): Audio: pcm_s16le ([1][0][0][0] / 0x0001), 8000 Hz\n\
+                   \x20 Stream #0:2: Subtitle: subrip\n\x20 Stream #0:3: Video: png, rgb24 (attached pic)\n\
+                   Output #0, ffmetadata, to 'pipe:1':";
+        let tracks: Vec<_> =
+            log.lines().filter_map(track_in).map(|track| (track.kind, track.codec)).collect();
+        let expected = [(Modality::Video, "mjpeg"), (Modality::Audio, "pcm_s16le")];
+        assert_eq!(tracks, expected.map(|(kind, codec)| (kind, codec.to_owned())));
     }
 
     #[test]

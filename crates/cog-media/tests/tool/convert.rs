@@ -3,8 +3,10 @@
 use std::{io::Read as _, path::PathBuf, time::Duration};
 
 use cog_media::{
-    Frame, FramePlan, FrameSelection, Media, MediaDeclaration, MediaRules, Programs, Tool, check, sniff,
+    Frame, FramePlan, FrameSelection, Media, MediaDeclaration, MediaError, MediaRules, Programs, Tool, check,
+    sniff,
 };
+use cog_spec::Modality;
 
 use crate::{
     files::{refusal, stored, tool, wait},
@@ -20,6 +22,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     audio_that_no_provider_supports_becomes_wav,
     audio_that_ends_early_is_damaged,
     images_and_videos_of_other_types_are_converted,
+    tracks_of_other_codecs_are_converted,
+    codecs_in_wav_and_ogg_are_converted,
     undecodable_image_is_of_an_unsupported_type,
     missing_ffmpeg_is_reported,
 ];
@@ -119,14 +123,15 @@ fn audio_that_no_provider_supports_becomes_wav() {
         ("-map 1 -c:a aac a.mp4", "audio/mp4"),
         ("-map 1 a.aac", "audio/aac"),
         ("-map 1 a.flac", "audio/flac"),
+        ("-map 1 -rf64 always a.wav", "audio/x-rf64"),
     ] {
         let media = opened(arguments, Some(original), &converter()).unwrap();
         assert_eq!(media.media_type(), "audio/wav", "{arguments}");
         assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
         let refused = refusal(opened(arguments, None, &tool()));
         assert!(refused.starts_with(&format!("E1010 {original} is not supported here")), "{refused}");
-        let refused = refusal(opened(arguments, Some("audio/wav"), &converter()));
-        assert!(refused.starts_with("E1014 declared as audio/wav"), "{refused}");
+        let refused = refusal(opened(arguments, Some("audio/mpeg"), &converter()));
+        assert!(refused.starts_with("E1014 declared as audio/mpeg"), "{refused}");
     }
     let long = wait(check(
         stored(&generate("-f lavfi -i sine=d=605:r=8000 -map 2 a.m4a")),
@@ -196,6 +201,63 @@ fn images_and_videos_of_other_types_are_converted() {
         // The times of an AVI may begin later.
         assert!((4..=5).contains(&frames(&media)), "{arguments}");
         assert!(wait(converter().audio(&media)).unwrap().is_some(), "{arguments}");
+    }
+}
+
+fn opened(bytes: &[u8], rules: &MediaRules) -> Result<Media, MediaError> {
+    wait(check(stored(bytes), &MediaDeclaration::default(), rules, Some(&converter())))
+}
+
+fn tracks_of_other_codecs_are_converted() {
+    for (arguments, sound) in [
+        ("-c:v libx264 -c:a ac3 a.mkv", true),
+        ("-c:v libx264 -c:a flac a.mkv", true),
+        ("-c:v libvpx -c:a pcm_s16le a.mkv", true),
+        ("-c:v mjpeg -c:a pcm_s16le a.avi", true),
+        ("-c:v mjpeg -c:a pcm_u8 -ar 8000 a.avi", true),
+        ("-an -c:v ffv1 a.mkv", false),
+        ("-c:v libtheora -c:a libvorbis a.ogg", true),
+    ] {
+        let media = opened(&generate(arguments), &MediaRules::default()).unwrap();
+        assert_eq!((media.media_type(), media.info().width), ("video/mp4", Some(320)), "{arguments}");
+        assert_eq!(media.info().sample_rate.is_some(), sound, "{arguments}");
+        assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_400).contains(&duration)));
+    }
+    // Only sound, which is also accepted where video is not.
+    let sound = generate("-map 1 -c:a ac3 a.mkv");
+    let rules = MediaRules { kinds: vec![Modality::Audio], ..MediaRules::default() };
+    for rules in [&rules, &MediaRules::default()] {
+        let media = opened(&sound, rules).unwrap();
+        assert_eq!(media.media_type(), "audio/wav");
+        assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
+    }
+    let refused = refusal(opened(&generate("-c:v libx264 -c:a ac3 a.mkv"), &rules));
+    assert!(
+        refused.starts_with("E1010 video/x-matroska with h264 and ac3 is not supported here"),
+        "{refused}"
+    );
+}
+
+fn codecs_in_wav_and_ogg_are_converted() {
+    for arguments in [
+        "-map 1 -c:a libmp3lame a.wav",
+        "-map 1 -c:a adpcm_g726 -ar 8000 a.wav",
+        "-map 1 -c:a libspeex -ar 16000 a.ogg",
+    ] {
+        let media = opened(&generate(arguments), &MediaRules::default()).unwrap();
+        assert_eq!(
+            (media.media_type(), media.info().sample_rate),
+            ("audio/wav", Some(16_000)),
+            "{arguments}"
+        );
+        assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
+    }
+    // A tag before another type of audio.
+    let tag = [&b"ID3\x03\0\0\0\0\x4e\x10"[..], &[0; 10_000]].concat();
+    for arguments in ["-map 1 a.flac", "-map 1 a.aac"] {
+        let media = opened(&[&tag[..], &generate(arguments)].concat(), &MediaRules::default()).unwrap();
+        assert_eq!(media.media_type(), "audio/wav", "{arguments}");
+        assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
     }
 }
 

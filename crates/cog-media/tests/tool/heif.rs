@@ -46,12 +46,29 @@ pub(crate) fn grid(columns: u8, rows: u8, width: u16, height: u16, mut propertie
     Item { kind: *b"grid", data: layout, properties }
 }
 
+/// A reference from an item to others.
+pub(crate) struct Reference<'a> {
+    pub(crate) kind: &'a [u8; 4],
+    pub(crate) from: u16,
+    pub(crate) to: &'a [u16],
+}
+
+/// Returns the property of a picture that is the transparency of another.
+pub(crate) fn alpha() -> Vec<u8> {
+    boxed(b"auxC", b"\0\0\0\0urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")
+}
+
 /// Returns a file of these items, which are numbered from 1. The item `primary` is shown; `tiles` are its tiles, if it
 /// is a grid. The data of grids are inside the description.
 pub(crate) fn file(brand: &[u8; 4], items: &[Item], primary: u16, tiles: &[u16]) -> Vec<u8> {
+    file_with(brand, items, primary, &Reference { kind: b"dimg", from: primary, to: tiles })
+}
+
+/// Returns a file of these items with a reference.
+pub(crate) fn file_with(brand: &[u8; 4], items: &[Item], primary: u16, reference: &Reference<'_>) -> Vec<u8> {
     let head = boxed(b"ftyp", &[&brand[..], &[0; 4], &brand[..], b"mif1"].concat());
-    let length = head.len() + meta(items, primary, tiles, 0).len() + 8;
-    let mut bytes = [head, meta(items, primary, tiles, length)].concat();
+    let length = head.len() + meta(items, primary, reference, 0).len() + 8;
+    let mut bytes = [head, meta(items, primary, reference, length)].concat();
     let data: Vec<u8> =
         items.iter().filter(|item| !is_grid(item)).flat_map(|item| item.data.clone()).collect();
     bytes.extend(boxed(b"mdat", &data));
@@ -71,7 +88,7 @@ fn long(number: usize) -> [u8; 4] {
 }
 
 /// Returns the description of the items, whose data begin at `data`.
-fn meta(items: &[Item], primary: u16, tiles: &[u16], mut data: usize) -> Vec<u8> {
+fn meta(items: &[Item], primary: u16, reference: &Reference<'_>, mut data: usize) -> Vec<u8> {
     let (mut inside, mut infos) = (Vec::new(), Vec::new());
     let (mut places, mut all, mut maps) = (Vec::new(), Vec::new(), Vec::new());
     let mut properties = 0_u8;
@@ -101,9 +118,10 @@ fn meta(items: &[Item], primary: u16, tiles: &[u16], mut data: usize) -> Vec<u8>
     content.extend(boxed(b"pitm", &[&[0; 4][..], &primary.to_be_bytes()].concat()));
     content.extend(boxed(b"iloc", &[&[1, 0, 0, 0, 0x44, 0][..], &count, &places].concat()));
     content.extend(boxed(b"iinf", &[&[0; 4][..], &count, &infos].concat()));
-    if !tiles.is_empty() {
-        let to: Vec<u8> = tiles.iter().flat_map(|id| id.to_be_bytes()).collect();
-        let reference = boxed(b"dimg", &[&primary.to_be_bytes()[..], &number(tiles.len()), &to].concat());
+    if !reference.to.is_empty() {
+        let Reference { kind, from, to } = reference;
+        let ids: Vec<u8> = to.iter().flat_map(|id| id.to_be_bytes()).collect();
+        let reference = boxed(kind, &[&from.to_be_bytes()[..], &number(to.len()), &ids].concat());
         content.extend(boxed(b"iref", &[vec![0; 4], reference].concat()));
     }
     let maps = boxed(b"ipma", &[&[0; 4][..], &long(items.len()), &maps].concat());

@@ -6,7 +6,7 @@ use image::RgbImage;
 use crate::{
     convert::converter,
     files::{refusal, stored, wait},
-    heif::{Item, cropped, file, grid, mirrored, rotated, size},
+    heif::{Item, Reference, alpha, cropped, file, file_with, grid, mirrored, rotated, size},
     samples::generate,
 };
 
@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     picture_is_transformed_for_display,
     picture_has_all_its_tiles_or_is_refused,
     another_picture_of_the_file_is_refused,
+    transparent_picture_is_refused,
     picture_is_checked_before_it_is_decoded,
 ];
 
@@ -120,6 +121,21 @@ fn another_picture_of_the_file_is_refused() {
     let thumbnail = picture(64, 64, "r=255:g=0:b=0", vec![]);
     let second = file(b"avif", &[thumbnail, corners(vec![])], 2, &[]);
     assert_eq!(seen(&opened(&second).unwrap()), ((96, 64), "ygrk".to_owned()));
+}
+
+fn transparent_picture_is_refused() {
+    let refused = "E1010 image/avif with transparency is not supported here";
+    let mask = |properties| picture(96, 64, "r='255*lt(X,W/2)':g=r(X\\,Y):b=r(X\\,Y)", properties);
+    let file_of = |mask: Item, kind: &[u8; 4]| {
+        file_with(b"avif", &[corners(vec![]), mask], 1, &Reference { kind, from: 2, to: &[1] })
+    };
+    let error = opened(&file_of(mask(vec![alpha()]), b"auxl")).unwrap_err();
+    assert_eq!(error.suggestion(), "Convert it with `avifdec IN.avif OUT.png`.");
+    assert!(refusal::<()>(Err(error)).starts_with(refused));
+    // A depth map, or a thumbnail, leaves the picture as it is.
+    for other in [file_of(mask(vec![]), b"auxl"), file_of(mask(vec![alpha()]), b"thmb")] {
+        assert_eq!(seen(&opened(&other).unwrap()), ((96, 64), "ygrk".to_owned()));
+    }
 }
 
 fn picture_is_checked_before_it_is_decoded() {
