@@ -14,7 +14,7 @@ use cog_spec::Modality;
 
 use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
-pub(crate) use self::decoder::read_header;
+pub(crate) use self::decoder::{check_pixels, read_header};
 use self::{
     reencode::{reencode, steps_of},
     structure::stripping_plan,
@@ -180,13 +180,6 @@ pub fn normalise(
         Some(limit) if stripped.stored.len() > limit => reencode(media, steps, capabilities, rules),
         _ => Ok(stripped),
     }
-}
-
-/// Returns whether normalising an image decodes its pixels.
-pub(crate) fn needs_decoding(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> bool {
-    let is_large = capabilities.max_bytes.is_some_and(|limit| media.bytes().len() > limit);
-    let is_animated = media.info().frames.is_some() && media.media_type() == "image/webp";
-    is_large || is_animated || !steps_of(media, capabilities, rules).is_empty()
 }
 
 /// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata

@@ -5,9 +5,10 @@ mod decode_queue;
 use cog_spec::Modality;
 
 use crate::{
-    Frame, Media, MediaCapabilities, MediaError, MediaPart, MediaRules, PageText, PartKind, Step, Store,
-    Stored, Tool,
-    normalise::{needs_decoding, normalise},
+    Frame, Media, MediaCapabilities, MediaError, MediaInfo, MediaPart, MediaRules, PageText, PartKind,
+    Placeholder, Step, Store, Stored, Tool,
+    error::seconds,
+    normalise::{check_pixels, normalise},
     store::run_blocking,
 };
 
@@ -22,13 +23,29 @@ const MAX_PAGES: u32 = 20;
 /// Converts a media file into what a provider supports. Images are normalised; a document becomes text, a video frames
 /// and audio, and other audio WAV. Supported types are sent unchanged.
 ///
-/// Images are decoded on threads that may block, other files in the tool's process. Images that are decoded wait for
-/// their turn: the owners of runs, such as the clients of a server, take turns.
+/// Images are decoded on threads that may block, other files in the tool's process. Images wait for their turn: the
+/// owners of runs, such as the clients of a server, take turns. Also an image that is sent unchanged is decoded once,
+/// because a model does not say that it saw only a part of it.
 ///
 /// # Errors
 /// As [`normalise`]; [`MediaError::UnsupportedByProvider`] (E4011) if it cannot be converted, such as a document
 /// without text.
 pub async fn prepare(
+    media: &Media,
+    capabilities: &MediaCapabilities,
+    rules: &MediaRules,
+    tool: Option<&Tool>,
+    owner: Option<&str>,
+) -> Result<Vec<MediaPart>, MediaError> {
+    let mut parts = parts_of(media, capabilities, rules, tool, owner).await?;
+    if let (Some(first), Some(warning)) = (parts.first_mut(), warning_of(media.info())) {
+        let others = first.warning.take();
+        first.warning = Some([warning].into_iter().chain(others).collect::<Vec<_>>().join("; "));
+    }
+    Ok(parts)
+}
+
+async fn parts_of(
     media: &Media,
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
@@ -49,22 +66,40 @@ pub async fn prepare(
     }
 }
 
-/// Returns an image as the provider supports it. An image that is only copied does not wait for others.
+/// Returns a warning about content that is not in the file, whatever is sent of it.
+fn warning_of(facts: &MediaInfo) -> Option<String> {
+    let what = match facts.placeholder {
+        Some(Placeholder::XfaForm) => {
+            "the pages are a placeholder: the content is an XFA form, which only some programs of Adobe display"
+        }
+        Some(Placeholder::Portfolio) => {
+            "the pages are a cover: the document is a portfolio, whose files were not sent"
+        }
+        None => {
+            let missing = seconds(facts.missing_ms?);
+            return Some(format!("the recording ends {missing} seconds before its header says"));
+        }
+    };
+    Some(what.to_owned())
+}
+
+/// Returns an image as the provider supports it, after its turn to be decoded.
 async fn image_of(
     media: &Media,
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
     owner: Option<&str>,
 ) -> Result<MediaPart, MediaError> {
-    let permit = match needs_decoding(media, capabilities, rules) {
-        true => Some(decode_queue::wait(media, owner).await),
-        false => None,
-    };
+    let permit = decode_queue::wait(media, owner).await;
     let image = media.clone();
     let accepted = capabilities.clone();
     let rules = rules.clone();
     let mut prepared = run_blocking(move || {
-        let normalised = normalise(&image, &accepted, &rules);
+        let warning = check_pixels(&image, &rules);
+        let normalised = warning.and_then(|warning| {
+            let part = normalise(&image, &accepted, &rules)?;
+            Ok(MediaPart { warning: warning.map(str::to_owned), ..part })
+        });
         // The permit lasts until the work ends, even if the future is dropped: the thread goes on, and uses its memory.
         drop(permit);
         normalised
@@ -192,8 +227,17 @@ fn not_sent(pages: &[PageText]) -> Option<String> {
             Some(format!("form fields or annotations of pages {pages} could not be read and were not sent"))
         }
     };
-    let warnings: Vec<String> = without_text(pages).into_iter().chain(fields).collect();
+    let warnings: Vec<String> = without_text(pages).into_iter().chain(fields).chain(unknown(pages)).collect();
     (!warnings.is_empty()).then(|| warnings.join("; "))
+}
+
+/// Returns a warning about the characters without a meaning.
+fn unknown(pages: &[PageText]) -> Option<String> {
+    let count: u64 = pages.iter().map(|page| u64::from(page.unknown)).sum();
+    let first = pages.iter().find(|page| page.unknown > 0)?.number;
+    Some(format!(
+        "{count} characters have no meaning in their fonts and were sent as U+FFFD, first on page {first}"
+    ))
 }
 
 /// Returns a warning about the pages without text.
@@ -215,7 +259,7 @@ mod tests {
     use crate::{MediaDeclaration, MediaSource, check, decode_base64};
 
     fn page(number: u32, text: &str) -> PageText {
-        PageText { number, text: text.to_owned(), unread: 0 }
+        PageText { number, text: text.to_owned(), unread: 0, unknown: 0 }
     }
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
@@ -250,6 +294,18 @@ mod tests {
     }
 
     #[test]
+    fn missing_content_is_a_warning() {
+        assert_eq!(warning_of(&MediaInfo { duration_ms: Some(4000), ..MediaInfo::default() }), None);
+        let cut = MediaInfo { missing_ms: Some(3700), ..MediaInfo::default() };
+        assert_eq!(
+            warning_of(&cut).as_deref(),
+            Some("the recording ends 3.7 seconds before its header says")
+        );
+        let form = MediaInfo { placeholder: Some(Placeholder::XfaForm), ..MediaInfo::default() };
+        assert!(warning_of(&form).unwrap().starts_with("the pages are a placeholder"));
+    }
+
+    #[test]
     fn pages_without_text_are_named() {
         assert_eq!(without_text(&[page(1, "a")]), None);
         let warning = without_text(&[page(1, ""), page(2, "a")]).unwrap();
@@ -260,5 +316,11 @@ mod tests {
         let warning = not_sent(&[page(1, ""), form]).unwrap();
         let fields = "form fields or annotations of page 4 could not be read and were not sent";
         assert_eq!(warning, format!("page 1 has no text and was not sent; {fields}"));
+        let odd = PageText { unknown: 3, ..page(2, "a") };
+        let warning = not_sent(&[page(1, "a"), odd]).unwrap();
+        assert_eq!(
+            warning,
+            "3 characters have no meaning in their fonts and were sent as U+FFFD, first on page 2"
+        );
     }
 }

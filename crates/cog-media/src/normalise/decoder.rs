@@ -2,14 +2,18 @@
 
 use std::{
     borrow::Cow,
-    io::{BufReader, Cursor},
+    io::{BufReader, Cursor, Read as _},
 };
 
 use image::{
-    DynamicImage, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, ImageResult, Limits, Rgba,
+    DynamicImage, ImageDecoder, ImageEncoder, ImageError, ImageFormat, ImageReader, ImageResult, Limits,
+    Rgba,
     codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
+    error::ImageFormatHint,
     metadata::Orientation as Turn,
 };
+use zune_core::{bytestream::ZCursor, options::DecoderOptions};
+use zune_jpeg::{JpegDecoder, errors::DecodeErrors};
 
 use super::structure::{check_structure, frames};
 use crate::{Media, MediaError, MediaInfo, MediaRules, Orientation, Rotation, Store, Stored};
@@ -22,9 +26,8 @@ const MAX_INFLATED: u64 = 8 << 20;
 /// # Errors
 /// [`MediaError::Damaged`] if it cannot be read or is truncated.
 pub(crate) fn read_header(stored: &Stored, media_type: &'static str) -> Result<MediaInfo, MediaError> {
-    let damaged = || MediaError::Damaged { media_type, what: "the header is damaged or truncated" };
-    let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
-    let mut decoder = decoder(stored, format).map_err(|_| damaged())?;
+    let format = ImageFormat::from_mime_type(media_type).ok_or(damaged_header(media_type))?;
+    let mut decoder = decoder(stored, format).map_err(|_| damaged_header(media_type))?;
     let (mut width, mut height) = decoder.dimensions();
     if width == 0 || height == 0 {
         return Err(MediaError::Damaged { media_type, what: "the image has no pixels" });
@@ -36,6 +39,10 @@ pub(crate) fn read_header(stored: &Stored, media_type: &'static str) -> Result<M
     let frames = frames(stored, media_type);
     check_structure(stored, media_type, frames.is_some())?;
     Ok(MediaInfo { width: Some(width), height: Some(height), frames, orientation, ..MediaInfo::default() })
+}
+
+fn damaged_header(media_type: &'static str) -> MediaError {
+    MediaError::Damaged { media_type, what: "the header is damaged or truncated" }
 }
 
 /// Returns the rotation of an image. Unreadable metadata means none.
@@ -62,6 +69,9 @@ fn decoder(stored: &Stored, format: ImageFormat) -> ImageResult<impl ImageDecode
 /// Memory that a decoder may use in addition to the pixels.
 const WORKING_SPACE: u64 = 64 << 20;
 
+/// The maximum side of a JPEG, which the rules have checked before.
+const MAX_SIDE: usize = 1 << 16;
+
 /// The quality of re-encoded JPEGs.
 const QUALITY: u8 = 90;
 
@@ -77,13 +87,8 @@ impl Pixels {
     /// # Errors
     /// [`MediaError::Damaged`].
     pub(super) fn decode(media: &Media, rules: &MediaRules) -> Result<Self, MediaError> {
-        let media_type = media.media_type();
-        let damaged = || MediaError::Damaged { media_type, what: "the pixel data is damaged or truncated" };
-        let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
-        let mut decoder = decoder(media.bytes(), format).map_err(|_| damaged())?;
-        decoder.set_limits(limits(rules)).map_err(|_| damaged())?;
-        let profile = decoder.icc_profile().ok().flatten();
-        let mut image = DynamicImage::from_decoder(decoder).map_err(|_| damaged())?;
+        let Decoded { mut image, profile } =
+            decode(media, rules).map_err(|_| damaged_pixels(media.media_type()))?;
         let turn = media.info().orientation.and_then(|turn| Turn::from_exif(turn.exif()));
         image.apply_orientation(turn.unwrap_or(Turn::NoTransforms));
         let profile = profile.filter(|profile| fits(profile, &image));
@@ -168,6 +173,69 @@ impl Pixels {
             image => Cow::Owned(DynamicImage::ImageLuma8(image.to_luma8())),
         }
     }
+}
+
+/// The first frame of an image as it is stored, and its colour profile.
+struct Decoded {
+    image: DynamicImage,
+    profile: Option<Vec<u8>>,
+}
+
+fn decode(media: &Media, rules: &MediaRules) -> ImageResult<Decoded> {
+    let unknown = || ImageError::Unsupported(ImageFormatHint::Unknown.into());
+    let format = ImageFormat::from_mime_type(media.media_type()).ok_or_else(unknown)?;
+    let mut decoder = decoder(media.bytes(), format)?;
+    decoder.set_limits(limits(rules))?;
+    let profile = decoder.icc_profile().ok().flatten();
+    Ok(Decoded { image: DynamicImage::from_decoder(decoder)?, profile })
+}
+
+fn damaged_pixels(media_type: &'static str) -> MediaError {
+    MediaError::Damaged { media_type, what: "the pixel data is damaged or truncated" }
+}
+
+// Whether the pixels are there.
+
+/// Decodes an image to see whether its pixels are there; the structure around them does not say. Returns a warning
+/// about a JPEG that ends early, which viewers show with a grey rest.
+///
+/// # Errors
+/// [`MediaError::Damaged`] if no decoder can read it.
+pub(crate) fn check_pixels(media: &Media, rules: &MediaRules) -> Result<Option<&'static str>, MediaError> {
+    match check_jpeg(media)? {
+        JpegState::Complete => return Ok(None),
+        JpegState::EndsEarly => return Ok(Some("the image ends early; its rest is grey")),
+        JpegState::Unknown => {}
+    }
+    match decode(media, rules) {
+        // Another decoder may know how the pixels are coded.
+        Ok(_) | Err(ImageError::Unsupported(_)) => Ok(None),
+        Err(_) => Err(damaged_pixels(media.media_type())),
+    }
+}
+
+/// How much of a JPEG is there.
+enum JpegState {
+    Complete,
+    EndsEarly,
+    /// It deviates from the format, or is another image.
+    Unknown,
+}
+
+fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
+    if media.media_type() != "image/jpeg" {
+        return Ok(JpegState::Unknown);
+    }
+    let mut bytes = Vec::new();
+    media.bytes().reader().read_to_end(&mut bytes)?;
+    let options =
+        DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
+    let decoded = JpegDecoder::new_with_options(ZCursor::new(&bytes), options).decode();
+    Ok(match decoded {
+        Ok(_) => JpegState::Complete,
+        Err(DecodeErrors::FormatStatic(text)) if text.starts_with("Premature") => JpegState::EndsEarly,
+        Err(_) => JpegState::Unknown,
+    })
 }
 
 /// Returns whether a profile fits the decoded colours: CMYK is decoded to RGB.

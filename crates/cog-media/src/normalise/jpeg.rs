@@ -19,8 +19,8 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Structure
     let [0xFF, 0xD8] = scan.take()? else { return Err(StructureError) };
     plan.keep(0, 2);
     loop {
-        let from = scan.at();
-        match marker(scan)? {
+        let Marker { code, from } = marker(scan)?;
+        match code {
             END => {
                 plan.insert([0xFF, END]);
                 return Ok(plan);
@@ -41,18 +41,28 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Structure
     }
 }
 
-/// Returns the code of the next marker.
-fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<u8, StructureError> {
-    if scan.byte()? != 0xFF {
-        return Err(StructureError);
-    }
-    loop {
-        match scan.byte()? {
-            0xFF => {}
-            0 => return Err(StructureError),
-            code => return Ok(code),
+/// A marker, and where it begins.
+struct Marker {
+    code: u8,
+    from: u64,
+}
+
+/// Returns the next marker. Some cameras and editors write a few bytes before it, which every decoder skips.
+fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<Marker, StructureError> {
+    while scan.skip_to(0xFF)? {
+        let from = scan.at();
+        scan.skip(1)?;
+        match scan.peek()? {
+            // A byte of 0xFF that is no marker, or the first of several that fill the space before one.
+            [Some(0 | 0xFF), _] => {}
+            [Some(code), _] => {
+                scan.skip(1)?;
+                return Ok(Marker { code, from });
+            }
+            [None, _] => break,
         }
     }
+    Err(StructureError)
 }
 
 /// Skips a segment after its marker.

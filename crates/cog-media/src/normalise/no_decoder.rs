@@ -40,3 +40,11 @@ impl Pixels {
 pub(crate) fn read_header(_stored: &Stored, _media_type: &'static str) -> Result<MediaInfo, MediaError> {
     Err(MediaError::not_built())
 }
+
+/// Refuses every image.
+///
+/// # Errors
+/// [`MediaError::ReaderUnavailable`].
+pub(crate) fn check_pixels(_media: &Media, _rules: &MediaRules) -> Result<Option<&'static str>, MediaError> {
+    Err(MediaError::not_built())
+}

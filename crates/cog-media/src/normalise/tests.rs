@@ -418,6 +418,55 @@ fn lossless_webp_stays_lossless() {
 }
 
 #[test]
+fn bytes_between_the_segments_of_a_jpeg_are_skipped() {
+    let original = jpeg(1);
+    let pixels = decoded(&original);
+    // Before the tables, with a byte that looks like the start of a marker.
+    for stray in [&b"\0\0"[..], b"12345\xff\0", b"\xff\xff"] {
+        let mut bytes_with = original.clone();
+        let tables = memchr::memmem::find(&bytes_with, b"\xff\xdb").unwrap();
+        bytes_with.splice(tables..tables, stray.iter().copied());
+        let prepared = normal(&media(&bytes_with), &MediaCapabilities::default()).unwrap();
+        assert!(decoded(&bytes(&prepared)) == pixels, "{stray:x?}");
+        assert!(!contains(&bytes(&prepared), SECRET));
+    }
+}
+
+fn pixels_of(bytes: &[u8]) -> Result<Option<&'static str>, MediaError> {
+    check_pixels(&media(bytes), &MediaRules::default())
+}
+
+#[test]
+fn pixels_are_there_or_the_image_is_refused() {
+    for complete in [jpeg(1), png(), webp(), gif(), moving_webp(0), moving_png()] {
+        assert_eq!(pixels_of(&complete).unwrap(), None);
+    }
+    // The checksum of the data is right, and so is the length.
+    let mut original = png();
+    let at = memchr::memmem::find(&original, b"IDAT").unwrap();
+    let length = usize::try_from(u32::from_be_bytes(original[at - 4..at].try_into().unwrap())).unwrap();
+    original[at + 4..at + 4 + length].fill(0x55);
+    let crc = crc32fast::hash(&original[at..at + 4 + length]).to_be_bytes();
+    original[at + 4 + length..at + 8 + length].copy_from_slice(&crc);
+    assert!(matches!(pixels_of(&original), Err(MediaError::Damaged { .. })));
+}
+
+#[test]
+fn jpeg_that_ends_early_is_noted() {
+    let noise: RgbImage = RgbImage::from_fn(200, 200, |x, y| {
+        let value = x.wrapping_mul(2_654_435_761).rotate_left(y % 31) ^ y.wrapping_mul(40_503);
+        image::Rgb(value.to_le_bytes()[..3].try_into().unwrap())
+    });
+    let mut complete = Vec::new();
+    JpegEncoder::new(&mut complete).write_image(&noise, 200, 200, ExtendedColorType::Rgb8).unwrap();
+    assert_eq!(pixels_of(&complete).unwrap(), None);
+    for tenth in [3, 6, 9] {
+        let cut = [&complete[..complete.len() / 10 * tenth], b"\xff\xd9"].concat();
+        assert!(pixels_of(&cut).unwrap().is_some(), "{tenth}");
+    }
+}
+
+#[test]
 fn png_with_a_wrong_checksum_is_refused() {
     for kind in [b"IHDR", b"IDAT", b"IEND"] {
         let mut original = png();

@@ -271,6 +271,10 @@ fn document_text(args: &TextArgs, environment: Environment, console: &Console) -
     if !unread.is_empty() {
         console.note(&format!("form fields or annotations could not be read on {}", numbers(&unread)));
     }
+    let unknown: Vec<_> = pages.iter().filter(|page| page.unknown > 0).map(|page| page.number).collect();
+    if !unknown.is_empty() {
+        console.note(&format!("some characters have no meaning in their fonts on {}", numbers(&unknown)));
+    }
     if args.format.is_json() {
         console.print_json(&Pages { source: &args.source, pages: &pages })?;
     } else {
