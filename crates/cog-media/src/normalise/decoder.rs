@@ -182,8 +182,8 @@ struct Decoded {
 }
 
 fn decode(media: &Media, rules: &MediaRules) -> ImageResult<Decoded> {
-    let unknown = || ImageError::Unsupported(ImageFormatHint::Unknown.into());
-    let format = ImageFormat::from_mime_type(media.media_type()).ok_or_else(unknown)?;
+    let format = ImageFormat::from_mime_type(media.media_type());
+    let format = format.ok_or_else(|| ImageError::Unsupported(ImageFormatHint::Unknown.into()))?;
     let mut decoder = decoder(media.bytes(), format)?;
     decoder.set_limits(limits(rules))?;
     let profile = decoder.icc_profile().ok().flatten();

@@ -198,7 +198,7 @@ impl Tool {
             Some("aac" | "mp3") => "copy",
             _ => "aac",
         };
-        let tracks = [&["-map", "0:v:0", "-map", "0:a:0?", "-c:v"], video, &["-c:a", audio]].concat();
+        let tracks = [&["-map", "0:v:0", "-map", "0:a:0?", "-c:v"][..], video, &["-c:a", audio][..]].concat();
         // The index follows the first packets, which some codecs are described by.
         let output = [
             "-map_metadata",

@@ -1,125 +1,115 @@
 //! Reads PDF documents: the number of pages, and the text of each.
 
 mod annotation;
-mod code;
+mod content;
 mod font;
-mod resources;
 mod text;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
-use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId, content::Content};
+use hayro_syntax::{
+    DecryptionError, LoadPdfError, Pdf,
+    object::{Array, Dict, Name, Object},
+};
 
-use self::{annotation::Annotations, resources::Resources};
+use self::{annotation::Annotations, text::Drawing};
 use super::{
     container::Handle,
     report::{PageText, ReadError},
 };
-use crate::MediaInfo;
-
-/// The maximum size of a decompressed stream.
-const MAX_INFLATED: usize = 64 << 20;
+use crate::{MediaInfo, Placeholder};
 
 /// The maximum bytes of text of a document.
 const MAX_TEXT: usize = 8 << 20;
 
-/// Returns the number of pages.
+/// Returns the number of pages, and whether they stand for something else.
 pub(super) fn facts(input: Handle) -> Result<MediaInfo, ReadError> {
     let document = open(input)?;
-    let found = document.page_iter().count();
-    if found == 0 {
-        return Err(ReadError::NoPages);
-    }
-    let pages = found.max(declared_pages(&document));
-    Ok(MediaInfo { pages: Some(u32::try_from(pages).unwrap_or(u32::MAX)), ..MediaInfo::default() })
-}
-
-/// Returns the number of pages that the document declares: other readers may find more than this one.
-fn declared_pages(document: &Document) -> usize {
-    let root = document.catalog().and_then(|catalog| catalog.get_deref(b"Pages", document));
-    let count = root.and_then(Object::as_dict).and_then(|root| root.get_deref(b"Count", document));
-    count.and_then(Object::as_i64).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
+    let pages = document.pages().len().max(declared_pages(&document));
+    Ok(MediaInfo {
+        pages: Some(u32::try_from(pages).unwrap_or(u32::MAX)),
+        placeholder: placeholder(&document),
+        ..MediaInfo::default()
+    })
 }
 
 /// Returns the text of every page.
 pub(super) fn text(input: Handle) -> Result<Vec<PageText>, ReadError> {
     let document = open(input)?;
+    let mut drawing = Drawing::default();
     let mut left = MAX_TEXT;
-    let mut pages = Vec::new();
-    for (number, page) in document.get_pages() {
-        let page = page_text(&document, number, page);
-        left = left.checked_sub(page.text.len()).ok_or(ReadError::TooMuchText)?;
-        pages.push(page);
+    let mut texts = Vec::new();
+    for (number, page) in (1..).zip(document.pages().iter()) {
+        drawing.start_page();
+        let shown = drawing.text_of_page(page);
+        let Annotations { texts: added, unread } = annotation::read(page, &mut drawing);
+        let text = PageText::new(number, &[shown, added.join("\n")].join("\n"), unread);
+        left = left.checked_sub(text.text.len()).ok_or(ReadError::TooMuchText)?;
+        texts.push(text);
     }
-    if pages.is_empty() { Err(ReadError::NoPages) } else { Ok(pages) }
+    Ok(texts)
 }
 
-/// Returns the width and height of every page in points.
+/// Returns the width and height of every page in points, cropped and rotated as it is displayed.
 pub(super) fn sizes(input: Handle) -> Result<Vec<Option<(f64, f64)>>, ReadError> {
     let document = open(input)?;
-    Ok(document.page_iter().map(|page| size_of(&document, page)).collect())
+    let sizes = document.pages().iter().map(|page| page.render_dimensions());
+    Ok(sizes.map(|(width, height)| Some((width.into(), height.into()))).collect())
 }
 
-fn open(input: Handle) -> Result<Document, ReadError> {
-    let bytes = input.bytes().map_err(|_| ReadError::Broken)?;
-    let options = LoadOptions::with_max_decompressed_size(MAX_INFLATED);
-    let document = Document::load_mem_with_options(&bytes, options).map_err(|error| match error {
-        lopdf::Error::InvalidPassword => ReadError::Encrypted,
-        _ => ReadError::Broken,
+/// Opens a document that has pages and needs no password.
+fn open(input: Handle) -> Result<Pdf, ReadError> {
+    let bytes = Arc::new(input.bytes().map_err(|_| ReadError::Broken)?);
+    let opened = match Pdf::new(Arc::clone(&bytes)) {
+        Err(LoadPdfError::Decryption(DecryptionError::MissingIDEntry)) => Pdf::new(with_identifier(&bytes)),
+        opened => opened,
+    };
+    let document = opened.map_err(|error| match error {
+        LoadPdfError::Decryption(_) => ReadError::Encrypted,
+        LoadPdfError::Invalid => ReadError::Broken,
     })?;
-    if document.is_encrypted() { Err(ReadError::Encrypted) } else { Ok(document) }
+    if document.pages().is_empty() { Err(ReadError::NoPages) } else { Ok(document) }
 }
 
-/// Returns the readable text of a page and then of its annotations. Text in a font without a mapping table is
-/// skipped.
-fn page_text(document: &Document, number: u32, page: ObjectId) -> PageText {
-    let content = document.get_page_content_with_limit(page, MAX_INFLATED);
-    let content = content.and_then(|content| Content::decode(&content));
-    let operations = content.map(|content| content.operations).unwrap_or_default();
-    let resources = Resources::from_page(document, page, MAX_INFLATED);
-    let text = text::text_of(Rc::clone(&resources), &operations);
-    let Annotations { texts, unread } = annotation::read(document, page, &resources);
-    resources.release_forms();
-    let text = [text, texts.join("\n")].join("\n");
-    let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned();
-    PageText { number, text, unread }
+/// Adds an empty identifier to the last trailer, after everything that has an offset. The key of an encrypted document
+/// depends on its identifier, and without one it is as if it were empty.
+fn with_identifier(document: &[u8]) -> Vec<u8> {
+    let trailer = memchr::memmem::rfind(document, b"trailer").unwrap_or(document.len());
+    let dictionary = document.get(trailer..).and_then(|trailer| memchr::memmem::find(trailer, b"<<"));
+    let start = dictionary.map_or(document.len(), |at| trailer + at + b"<<".len());
+    let (before, after) = document.split_at(start);
+    [before, b" /ID [<> <>] ", after].concat()
 }
 
-// The size of a page.
-
-/// The maximum number of ancestors of a page that are searched for an inherited box.
-const MAX_ANCESTORS: usize = 64;
-
-/// Returns the width and height of a page in points, cropped and rotated as it is displayed.
-fn size_of(document: &Document, page: ObjectId) -> Option<(f64, f64)> {
-    let page = document.get_dictionary(page).ok()?;
-    let dimensions =
-        inherited(document, page, b"CropBox").or_else(|| inherited(document, page, b"MediaBox"))?;
-    let (width, height) = dimensions_of(document, dimensions)?;
-    let rotation =
-        inherited(document, page, b"Rotate").and_then(|turn| turn.as_i64().ok()).unwrap_or_default();
-    Some(if rotation.rem_euclid(180) == 90 { (height, width) } else { (width, height) })
+/// Returns the number of pages that the document declares: other readers may find more than this one.
+fn declared_pages(document: &Pdf) -> usize {
+    let count = catalog(document).get::<Dict<'_>>("Pages").and_then(|pages| pages.get::<i32>("Count"));
+    count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
 }
 
-/// Returns an entry of a page, or of the nearest ancestor that has it.
-fn inherited<'a>(document: &'a Document, page: &'a Dictionary, key: &[u8]) -> Option<&'a Object> {
-    // A damaged document may be its own ancestor, so the number is limited.
-    let mut nodes = std::iter::successors(Some(page), |node| parent_of(document, node)).take(MAX_ANCESTORS);
-    nodes.find_map(|node| node.get_deref(key, document).ok())
+fn catalog(document: &Pdf) -> Dict<'_> {
+    let xref = document.xref();
+    xref.get(xref.root_id()).unwrap_or_default()
 }
 
-/// Returns the parent of a node of the page tree, or of a field.
-fn parent_of<'a>(document: &'a Document, node: &'a Dictionary) -> Option<&'a Dictionary> {
-    node.get_deref(b"Parent", document).ok()?.as_dict().ok()
+/// Returns what the pages stand for, if a viewer that knows more formats shows something else instead of them.
+fn placeholder(document: &Pdf) -> Option<Placeholder> {
+    let catalog = catalog(document);
+    if catalog.contains_key("Collection") {
+        return Some(Placeholder::Portfolio);
+    }
+    let form = catalog.get::<Dict<'_>>("AcroForm")?;
+    let needs_rendering = catalog.get::<bool>("NeedsRendering").unwrap_or_default();
+    // A static form has its fields on the pages too.
+    let is_dynamic = form.contains_key("XFA") && (needs_rendering || !has_fields(document));
+    is_dynamic.then_some(Placeholder::XfaForm)
 }
 
-fn dimensions_of(document: &Document, rectangle: &Object) -> Option<(f64, f64)> {
-    let corners = rectangle.as_array().ok()?.iter().map(|corner| {
-        let (_, corner) = document.dereference(corner).ok()?;
-        corner.as_float().ok().map(f64::from)
-    });
-    let [x1, y1, x2, y2] = corners.collect::<Option<Vec<f64>>>()?.try_into().ok()?;
-    let width = f64::abs(x2 - x1);
-    let height = f64::abs(y2 - y1);
-    (width.is_finite() && height.is_finite()).then_some((width, height))
+/// Returns whether a page has a form field.
+fn has_fields(document: &Pdf) -> bool {
+    let annotations = document.pages().iter().filter_map(|page| page.raw().get::<Array<'_>>("Annots"));
+    let mut dictionaries = annotations.flat_map(|all| all.iter::<Object<'_>>()).filter_map(Object::into_dict);
+    dictionaries.any(|annotation| {
+        annotation.get::<Name<'_>>("Subtype").is_some_and(|subtype| subtype.as_ref() == b"Widget")
+    })
 }

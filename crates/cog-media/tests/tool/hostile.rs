@@ -1,9 +1,12 @@
 //! Hostile files: each is refused with a code or read as its type, in time.
 
 use std::{
+    io::Write as _,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
+
+use flate2::{Compression, write::ZlibEncoder};
 
 use cog_media::{FramePlan, FrameSelection, MediaDeclaration, MediaError, MediaRules, check};
 
@@ -30,7 +33,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     playlists_and_scripts_are_unsupported,
     mutated_files_return_a_code_or_a_type,
     frames_of_mutated_videos_return_a_result,
-    ffmpeg_has_limits_and_no_environment,
+    programs_have_limits_and_no_environment,
 ];
 
 /// Returns the code of the error, or the type; fails after two seconds.
@@ -271,44 +274,47 @@ fn frames_of_mutated_videos_return_a_result() {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ffmpeg_has_limits_and_no_environment() {}
+fn programs_have_limits_and_no_environment() {}
 
-/// Runs `cat` instead of ffmpeg, which prints its limits and environment.
+/// Runs `cat` instead of another program, which prints its limits and environment.
 #[cfg(target_os = "linux")]
-fn ffmpeg_has_limits_and_no_environment() {
-    let cat = ["internal-media", "exec", "/bin/cat", "/proc/self/limits", "/proc/self/environ"];
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(cat)
-        .env_clear()
-        .env(cog_media::READER_VARIABLE, "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(!printed.contains(cog_media::READER_VARIABLE));
-    for (limit, value) in [
-        ("Max cpu time", "120"),
-        ("Max file size", "0"),
-        ("Max core file size", "0"),
-        ("Max open files", "32"),
-        ("Max address space", "2147483648"),
-    ] {
-        let line = printed.lines().find(|line| line.starts_with(limit)).unwrap();
-        let values: Vec<_> = line[limit.len()..].split_whitespace().take(2).collect();
-        assert_eq!(values, [value, value], "{limit}");
+fn programs_have_limits_and_no_environment() {
+    for (purpose, seconds, memory) in [("convert", "120", "2147483648"), ("read-document", "10", "314572800")]
+    {
+        let cat = ["internal-media", purpose, "/bin/cat", "/proc/self/limits", "/proc/self/environ"];
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(cat)
+            .env_clear()
+            .env(cog_media::READER_VARIABLE, "1")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(!printed.contains(cog_media::READER_VARIABLE));
+        for (limit, value) in [
+            ("Max cpu time", seconds),
+            ("Max file size", "0"),
+            ("Max core file size", "0"),
+            ("Max open files", "32"),
+            ("Max address space", memory),
+        ] {
+            let line = printed.lines().find(|line| line.starts_with(limit)).unwrap();
+            let values: Vec<_> = line[limit.len()..].split_whitespace().take(2).collect();
+            assert_eq!(values, [value, value], "{purpose} {limit}");
+        }
     }
 }
 
 /// Compresses bytes with zlib.
-fn deflated(bytes: Vec<u8>) -> Vec<u8> {
-    let mut stream = lopdf::Stream::new(lopdf::Dictionary::new(), bytes);
-    stream.compress().unwrap();
-    stream.content
+fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 fn compressed_bombs_are_bounded() {
     // A colour profile that expands to 70 MB, before the pixels.
-    let profile = deflated(vec![0; 70 << 20]);
+    let profile = deflated(&vec![0; 70 << 20]);
     let mut chunk = b"iCCPname\0\0".to_vec();
     chunk.extend(&profile);
     let mut bytes = png(1, 1, b"");
@@ -319,7 +325,7 @@ fn compressed_bombs_are_bounded() {
     assert!(["image/png", "E1013"].contains(&outcome_of(&bytes).as_str()));
     // The content of a page, compressed twice.
     for text in [&b" "[..], b"BT ET "] {
-        let content = deflated(deflated(text.repeat((70 << 20) / text.len())));
+        let content = deflated(&deflated(&text.repeat((70 << 20) / text.len())));
         let filters = "/Filter [/FlateDecode /FlateDecode]";
         let stream = format!("<< {filters} /Length {} >>\nstream\n", content.len());
         let page = "<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>";

@@ -13,6 +13,7 @@ macro_rules! tests {
 }
 
 mod convert;
+mod documents;
 mod files;
 mod heif;
 mod hostile;
@@ -45,7 +46,7 @@ fn trials() -> Vec<Trial> {
             Ok(())
         })
     };
-    [probe::TESTS, convert::TESTS, pictures::TESTS, prepare::TESTS, hostile::TESTS]
+    [probe::TESTS, convert::TESTS, pictures::TESTS, prepare::TESTS, hostile::TESTS, documents::TESTS]
         .concat()
         .iter()
         .map(trial)

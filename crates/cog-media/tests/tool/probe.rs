@@ -359,9 +359,9 @@ fn annotation_that_cannot_be_read_is_counted() {
 }
 
 fn spacing_of_characters_separates_words() {
-    let shown = "/F1 10 Tf 72 700 Td (seve) Tj 2.5 Tc 20 0 Td (nf) Tj 0 Tc 12.5 0 Td (ox) Tj";
+    let shown = "/F1 10 Tf 72 700 Td (seve) Tj 2.5 Tc 24 0 Td (nf) Tj 0 Tc 14.5 0 Td (ox) Tj";
     assert_eq!(text_of_page(&with_forms(&format!("BT {shown} ET"), &[])), "seven fox");
-    let wide = "/F1 10 Tf 2.5 Tc 72 700 Td (TIT) Tj (LES) Tj 51 0 Td (TWO) Tj";
+    let wide = "/F1 10 Tf 2.5 Tc 72 700 Td (TIT) Tj (LES) Tj 57 0 Td (TWO) Tj";
     assert_eq!(text_of_page(&with_forms(&format!("BT {wide} ET"), &[])), "TITLES TWO");
     for kerned in ["[(TI) 80 (TLES)]", "[(T) 180 (IT) -80 (LES)]", "[(TI) 80 (TL) 80 (ES)]"] {
         let shown = format!("/F1 10 Tf 4 Tc 72 700 Td {kerned} TJ");

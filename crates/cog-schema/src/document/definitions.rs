@@ -201,12 +201,16 @@ pub(super) fn input(documents: bool) -> Value {
     json!({ "type": "object", "required": ["type"], "oneOf": branches })
 }
 
-/// Returns the pattern of the types of an input, as people, browsers and servers write them: in any case, and with
+/// Returns the pattern of the types of an input, as people, browsers and servers write them: in capitals, and with
 /// parameters. The content decides, and the runtime knows the names (ruling R61).
 fn media_types(documents: bool) -> &'static str {
     match documents {
-        true => "^(?i:(image|audio|video)/[a-z0-9.+-]+|application/(ogg|mp4|(x-)?pdf))( *;.*)?$",
-        false => "^(?i:(image|audio|video)/[a-z0-9.+-]+|application/(ogg|mp4))( *;.*)?$",
+        true => {
+            "^((image|audio|video|Image|Audio|Video|IMAGE|AUDIO|VIDEO)/[A-Za-z0-9.+-]+|application/(ogg|mp4|(x-)?pdf))( *;.*)?$"
+        }
+        false => {
+            "^((image|audio|video|Image|Audio|Video|IMAGE|AUDIO|VIDEO)/[A-Za-z0-9.+-]+|application/(ogg|mp4))( *;.*)?$"
+        }
     }
 }
 

@@ -2,34 +2,76 @@
 
 use std::rc::Rc;
 
-use lopdf::{Object, Stream, content::Operation};
+use hayro_syntax::{
+    object::{Array, Dict, Name, Object, Stream},
+    page::{Page, Resources},
+};
 
-use super::{font::Font, resources::Resources};
+use super::{
+    content::for_each_operation,
+    font::{Character, Font, Fonts},
+};
 
 /// A gap between two strings that is larger than this part of the font size is a space.
 const SPACE: f32 = 0.15;
 /// A move across the line that is larger than this part of the font size ends the line.
 const LINE: f32 = 0.5;
+/// The maximum bytes of content of a page. A larger one is compressed hundreds of times, and no text is so long.
+const MAX_CONTENT: usize = 64 << 20;
 /// The maximum number of forms within each other.
 const MAX_DEPTH: usize = 8;
+/// The maximum bytes of content of all forms that a page draws, each counted whenever it is drawn.
+const MAX_DRAWN: usize = 32 << 20;
+/// What drawing a form counts in addition to its content, so that the number of forms is bounded too.
+const DRAWING: usize = 16 << 10;
 
-/// Reads the text of a page from its operations.
-pub(super) fn text_of(resources: Rc<Resources<'_>>, operations: &[Operation]) -> String {
-    let mut reader = TextReader::new(resources);
-    operations.iter().for_each(|operation| reader.apply(operation));
-    reader.text
+/// What the pages of a document share while their text is read.
+#[derive(Default)]
+pub(super) struct Drawing<'a> {
+    fonts: Fonts<'a>,
+    /// The bytes of content of forms that the page may still draw.
+    left: usize,
 }
 
-/// Reads the text of a form by itself. Returns it, and whether that is all of it; none if the form cannot be read.
-pub(super) fn text_of_form<'a>(resources: &Rc<Resources<'a>>, stream: &'a Stream) -> Option<(String, bool)> {
-    let form = resources.form_of(stream)?;
-    let mut reader = TextReader::new(form.resources.unwrap_or_else(|| Rc::clone(resources)));
-    form.operations.iter().for_each(|operation| reader.apply(operation));
-    Some((reader.text, !reader.has_unread))
+impl<'a> Drawing<'a> {
+    /// Starts a page: it may draw as much as the last one.
+    pub(super) fn start_page(&mut self) {
+        self.left = MAX_DRAWN;
+    }
+
+    /// Reads the text of a page.
+    pub(super) fn text_of_page(&mut self, page: &Page<'a>) -> String {
+        let mut reader = TextReader::new(self, Rc::new(page.resources().clone()));
+        reader.read(page.page_stream().filter(|content| content.len() <= MAX_CONTENT).unwrap_or_default());
+        reader.text
+    }
+
+    /// Reads the text of a form by itself, with the resources of its page unless it has its own. Returns it, and
+    /// whether that is all of it; none if the form cannot be read.
+    pub(super) fn text_of_form(&mut self, page: &Page<'a>, form: &Stream<'a>) -> Option<(String, bool)> {
+        let resources = own_resources(form).unwrap_or_else(|| Rc::new(page.resources().clone()));
+        let content = self.content_of(form)?;
+        let mut reader = TextReader::new(self, resources);
+        reader.read(&content);
+        Some((reader.text, !reader.has_unread))
+    }
+
+    /// Returns the content of a form, unless the page has drawn too much.
+    fn content_of(&mut self, form: &Stream<'a>) -> Option<Vec<u8>> {
+        self.left = self.left.checked_sub(DRAWING)?;
+        let content = form.decoded_data().ok()?;
+        self.left = self.left.checked_sub(content.len())?;
+        Some(content.into_owned())
+    }
+}
+
+fn own_resources<'a>(form: &Stream<'a>) -> Option<Rc<Resources<'a>>> {
+    form.dict().get::<Dict<'a>>("Resources").map(|own| Rc::new(Resources::new(own)))
 }
 
 /// Reads text while it follows the positions of the strings.
-struct TextReader<'a> {
+struct TextReader<'d, 'a> {
+    drawing: &'d mut Drawing<'a>,
     resources: Rc<Resources<'a>>,
     state: State<'a>,
     saved: Vec<State<'a>>,
@@ -62,7 +104,7 @@ struct End {
 #[derive(Clone)]
 struct State<'a> {
     page: Matrix,
-    font: Option<Rc<Font<'a>>>,
+    font: Option<Font<'a>>,
     size: f32,
     character_spacing: f32,
     word_spacing: f32,
@@ -84,9 +126,10 @@ impl Default for State<'_> {
     }
 }
 
-impl<'a> TextReader<'a> {
-    fn new(resources: Rc<Resources<'a>>) -> Self {
+impl<'d, 'a> TextReader<'d, 'a> {
+    fn new(drawing: &'d mut Drawing<'a>, resources: Rc<Resources<'a>>) -> Self {
         Self {
+            drawing,
             resources,
             state: State::default(),
             saved: Vec::new(),
@@ -99,57 +142,57 @@ impl<'a> TextReader<'a> {
             has_unread: false,
         }
     }
-}
 
-impl TextReader<'_> {
-    fn apply(&mut self, operation: &Operation) {
-        let operands = operation.operands.as_slice();
-        let number = |at: usize| operands.get(at).and_then(|it| it.as_float().ok()).unwrap_or_default();
-        match operation.operator.as_str() {
-            "q" => self.saved.push(self.state.clone()),
-            "Q" => self.state = self.saved.pop().unwrap_or_default(),
-            "cm" => self.state.page = Matrix::read(operands).then(self.state.page),
-            "BT" => (self.matrix, self.line) = (Matrix::IDENTITY, Matrix::IDENTITY),
-            "Tf" => {
-                let name = operands.first().and_then(|name| name.as_name().ok());
-                (self.state.font, self.state.size) =
-                    (name.and_then(|name| self.resources.font(name)), number(1));
+    fn read(&mut self, content: &[u8]) {
+        for_each_operation(content, |operator, operands| self.apply(operator, operands));
+    }
+
+    fn apply(&mut self, operator: &[u8], operands: &[Object<'_>]) {
+        match operator {
+            b"q" => self.saved.push(self.state.clone()),
+            b"Q" => self.state = self.saved.pop().unwrap_or_default(),
+            b"cm" => self.state.page = Matrix::read(operands).then(self.state.page),
+            b"BT" => {
+                self.matrix = Matrix::IDENTITY;
+                self.line = Matrix::IDENTITY;
             }
-            "Tc" => self.state.character_spacing = number(0),
-            "Tw" => self.state.word_spacing = number(0),
-            "Tz" => self.state.scale = number(0) / 100.0,
-            "TL" => self.state.leading = number(0),
-            "Td" => self.next_line(number(0), number(1)),
-            "TD" => {
-                self.state.leading = -number(1);
-                self.next_line(number(0), number(1));
+            b"Tf" => {
+                self.state.font = name(operands).and_then(|name| self.font(name));
+                self.state.size = number(operands, 1);
             }
-            "Tm" => {
+            b"Tc" => self.state.character_spacing = number(operands, 0),
+            b"Tw" => self.state.word_spacing = number(operands, 0),
+            b"Tz" => self.state.scale = number(operands, 0) / 100.0,
+            b"TL" => self.state.leading = number(operands, 0),
+            b"Td" => self.next_line(number(operands, 0), number(operands, 1)),
+            b"TD" => {
+                self.state.leading = -number(operands, 1);
+                self.next_line(number(operands, 0), number(operands, 1));
+            }
+            b"Tm" => {
                 self.line = Matrix::read(operands);
                 self.matrix = self.line;
             }
-            "T*" => self.next_line(0.0, -self.state.leading),
-            "Do" => self.draw(operands),
-            operator => self.show_operation(operator, operands),
-        }
-    }
-
-    fn show_operation(&mut self, operator: &str, operands: &[Object]) {
-        match operator {
-            "Tj" => operands.iter().for_each(|string| self.show(string)),
-            "TJ" => {
-                let items = operands.first().and_then(|items| items.as_array().ok());
-                items.into_iter().flatten().for_each(|item| self.show(item));
+            b"T*" => self.next_line(0.0, -self.state.leading),
+            b"Do" => self.draw(operands),
+            b"Tj" => operands.iter().for_each(|string| self.show(string)),
+            b"TJ" => {
+                if let Some(Object::Array(items)) = operands.first() {
+                    items.iter::<Object<'_>>().for_each(|item| self.show(&item));
+                }
             }
-            "'" | "\"" => {
+            b"'" | b"\"" => {
                 self.next_line(0.0, -self.state.leading);
-                operands
-                    .iter()
-                    .filter(|operand| operand.as_str().is_ok())
-                    .for_each(|string| self.show(string));
+                // The spacings before the string are numbers.
+                let strings = operands.iter().filter(|operand| matches!(operand, Object::String(_)));
+                strings.for_each(|string| self.show(string));
             }
             _ => {}
         }
+    }
+
+    fn font(&self, name: &Name<'_>) -> Option<Font<'a>> {
+        self.drawing.fonts.font(&self.resources.get_font(name)?)
     }
 
     fn next_line(&mut self, x: f32, y: f32) {
@@ -158,32 +201,39 @@ impl TextReader<'_> {
     }
 
     /// Shows a string, or moves by a number of `TJ`.
-    fn show(&mut self, item: &Object) {
-        if let Ok(offset) = item.as_float() {
-            self.advance(-offset / 1000.0 * self.state.size * self.state.scale);
-            return;
-        }
-        let Ok(bytes) = item.as_str() else { return };
+    fn show(&mut self, item: &Object<'_>) {
+        let string = match item {
+            Object::Number(offset) => {
+                self.advance(-offset.as_f32() / 1000.0 * self.state.size * self.state.scale);
+                return;
+            }
+            Object::String(string) => string,
+            _ => return,
+        };
         let Some(font) = self.state.font.clone() else {
-            self.has_unread |= bytes.iter().any(|byte| *byte != b' ');
+            // How long its codes are is not known either.
+            self.has_unread = true;
+            self.text.push(char::REPLACEMENT_CHARACTER);
             return;
         };
-        self.decode(bytes, &font);
+        let characters = font.characters(string);
+        self.add(&characters);
         let State { size, character_spacing, word_spacing, scale, .. } = self.state;
-        let (width, characters, spaces) = font.measure(bytes);
         let spacing = character_spacing * scale;
-        self.advance((width * size + spaces * word_spacing) * scale + (characters - 1.0) * spacing);
-        let end = self.matrix.then(self.state.page);
+        for character in &characters {
+            let word_spacing = if character.is_space { word_spacing } else { 0.0 };
+            self.advance((character.width * size + word_spacing) * scale + spacing);
+        }
+        // The end is before the spacing of the last character.
+        let end = Matrix::translation(-spacing, 0.0).then(self.matrix).then(self.state.page);
         let spacing_on_page = spacing * end.a.hypot(end.b);
         self.end = Some(End { x: end.e, y: end.f, spacing: spacing_on_page, character_spacing });
-        self.advance(spacing);
     }
 
     /// Adds the text of a string. Some producers write the space between two characters as their spacing. Letters of
     /// longer strings, and of strings that follow each other with the same spacing, are spaced out.
-    fn decode(&mut self, bytes: &[u8], font: &Font<'_>) {
+    fn add(&mut self, characters: &[Character]) {
         let before = self.text.len();
-        let size = self.state.size;
         let character_spacing = self.state.character_spacing;
         self.separate();
         let continues = self.text.len() == before
@@ -191,26 +241,33 @@ impl TextReader<'_> {
         if let Some(space) = self.guessed_space.take().filter(|_| continues) {
             self.text.remove(space);
         }
-        let mut codes = font.codes(bytes);
-        match (codes.next(), codes.next(), codes.next()) {
-            (Some(first), Some(second), None) if !continues && character_spacing > SPACE * size.abs() => {
-                self.text.push_str(&font.decode(first));
+        let is_spaced = !continues && character_spacing > SPACE * self.state.size.abs();
+        for (at, character) in characters.iter().enumerate() {
+            if at == 1 && characters.len() == 2 && is_spaced {
                 self.guessed_space = Some(self.text.len());
                 self.text.push(' ');
-                self.text.push_str(&font.decode(second));
             }
-            _ => self.text.push_str(&font.decode(bytes)),
+            match &character.text {
+                Some(text) => self.text.push_str(text),
+                None => {
+                    self.text.push(char::REPLACEMENT_CHARACTER);
+                    self.has_unread = true;
+                }
+            }
         }
     }
 
     /// Reads the content of a form.
-    fn draw(&mut self, operands: &[Object]) {
-        let name = operands.first().and_then(|name| name.as_name().ok()).filter(|_| self.depth < MAX_DEPTH);
-        let Some(form) = name.and_then(|name| self.resources.form(name)) else { return };
-        let state = State { page: Matrix::read(form.matrix).then(self.state.page), ..self.state.clone() };
+    fn draw(&mut self, operands: &[Object<'_>]) {
+        let form = name(operands).filter(|_| self.depth < MAX_DEPTH);
+        let form = form.and_then(|name| self.resources.get_x_object(name)).filter(is_form);
+        let Some(form) = form else { return };
+        let Some(content) = self.drawing.content_of(&form) else { return };
+        let matrix = form.dict().get::<Array<'_>>("Matrix");
+        let matrix: Vec<Object<'_>> = matrix.iter().flat_map(|matrix| matrix.iter::<Object<'_>>()).collect();
         let mut inner = TextReader {
-            resources: form.resources.unwrap_or_else(|| Rc::clone(&self.resources)),
-            state,
+            resources: own_resources(&form).unwrap_or_else(|| Rc::clone(&self.resources)),
+            state: State { page: Matrix::read(&matrix).then(self.state.page), ..self.state.clone() },
             saved: Vec::new(),
             matrix: Matrix::IDENTITY,
             line: Matrix::IDENTITY,
@@ -219,10 +276,13 @@ impl TextReader<'_> {
             guessed_space: None,
             depth: self.depth + 1,
             has_unread: self.has_unread,
+            drawing: &mut *self.drawing,
         };
-        form.operations.iter().for_each(|operation| inner.apply(operation));
-        (self.text, self.end, self.guessed_space) = (inner.text, inner.end, None);
+        inner.read(&content);
+        self.text = inner.text;
+        self.end = inner.end;
         self.has_unread = inner.has_unread;
+        self.guessed_space = None;
     }
 
     fn advance(&mut self, width: f32) {
@@ -255,6 +315,29 @@ impl TextReader<'_> {
     }
 }
 
+fn is_form(stream: &Stream<'_>) -> bool {
+    stream.dict().get::<Name<'_>>("Subtype").is_some_and(|subtype| subtype.as_ref() == b"Form")
+}
+
+fn name<'o, 'c>(operands: &'o [Object<'c>]) -> Option<&'o Name<'c>> {
+    match operands.first()? {
+        Object::Name(name) => Some(name),
+        _ => None,
+    }
+}
+
+/// Returns the number at a place among the operands; zero if there is none.
+fn number(operands: &[Object<'_>], at: usize) -> f32 {
+    operands.get(at).and_then(as_number).unwrap_or_default()
+}
+
+fn as_number(operand: &Object<'_>) -> Option<f32> {
+    match operand {
+        Object::Number(number) => Some(number.as_f32()),
+        _ => None,
+    }
+}
+
 /// An affine transformation: `[a b c d e f]`.
 #[derive(Clone, Copy)]
 struct Matrix {
@@ -274,8 +357,8 @@ impl Matrix {
     }
 
     /// Reads six operands; the identity if there are fewer.
-    fn read(operands: &[Object]) -> Self {
-        let numbers: Vec<f32> = operands.iter().filter_map(|operand| operand.as_float().ok()).collect();
+    fn read(operands: &[Object<'_>]) -> Self {
+        let numbers: Vec<f32> = operands.iter().filter_map(as_number).collect();
         match *numbers.as_slice() {
             [a, b, c, d, e, f] => Self { a, b, c, d, e, f },
             _ => Self::IDENTITY,
