@@ -3,6 +3,7 @@
 mod provider;
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -232,10 +233,11 @@ impl Jobs {
         self.state.jobs.iter().any(|job| job.is_waiting)
     }
 
-    /// Returns the number of the job that is still to be sent and has a row.
-    pub(crate) fn waiting_with(&self, row: u64) -> Option<usize> {
-        let waiting = |job: &Job| job.is_waiting && (job.first..=job.last).contains(&row);
-        self.state.jobs.iter().position(waiting)
+    /// Returns the number of the job that has a row, if the job is still to be sent and its first row is one of these.
+    pub(crate) fn waiting_with(&self, row: u64, firsts: &BTreeSet<u64>) -> Option<usize> {
+        let number = self.state.jobs.iter().position(|job| (job.first..=job.last).contains(&row))?;
+        self.state.jobs.get(number).filter(|job| job.is_waiting && firsts.contains(&job.first))?;
+        Some(number)
     }
 
     pub(crate) fn set_complete(&mut self, is_complete: bool) {

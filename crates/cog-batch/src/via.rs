@@ -343,7 +343,10 @@ impl VendorBatch {
     ) -> Result<(), VendorBatchError> {
         let start = self.jobs.list().last().map_or(0, |job| job.last + 1);
         let mut open = self.open_part(start);
-        // The first rows of the waiting jobs that have rows to send.
+        // The first rows of the jobs that are waiting now, and of those among them that have rows to send. One that is refused during
+        // this pass is sent in the next one: some of its rows may have been read already.
+        let waiting = self.jobs.list().iter().filter(|job| job.is_waiting).map(|job| job.first);
+        let mut waiting: BTreeSet<u64> = waiting.collect();
         let mut wanted = BTreeSet::new();
         // The job that is waiting and has the current row.
         let mut again: Option<(usize, BatchPart)> = None;
@@ -355,11 +358,11 @@ impl VendorBatch {
                 let done = kept.take(&row).map(|kept| kept.result);
                 let done = done.filter(|result| batch.keeps(result));
                 let is_first = !batch.dedupes || seen.is_first(&row, done);
-                let waiting = self.jobs.waiting_with(row.number);
-                if let Some((number, part)) = again.take_if(|(number, _)| Some(*number) != waiting) {
+                let of_row = self.jobs.waiting_with(row.number, &waiting);
+                if let Some((number, part)) = again.take_if(|(number, _)| Some(*number) != of_row) {
                     self.submit(number, &part, waits, show).await?;
                 }
-                if row.number < start && waiting.is_none() || done.is_some() || !is_first {
+                if row.number < start && of_row.is_none() || done.is_some() || !is_first {
                     continue;
                 }
                 let number = row.number;
@@ -368,7 +371,7 @@ impl VendorBatch {
                     open.last = open.last.max(number);
                     continue;
                 };
-                let Some(job) = waiting else {
+                let Some(job) = of_row else {
                     if !self.add(&mut open.part, &self.jobs.next_name(), number, hash, &request) {
                         let next = self.open_part(number);
                         self.create(std::mem::replace(&mut open, next), waits, show).await?;
@@ -384,6 +387,7 @@ impl VendorBatch {
                 if !self.add(part, &name, number, hash, &request) {
                     // The limits of this start are lower than when the job was formed.
                     self.jobs.divide(job, number);
+                    waiting.insert(number);
                     wanted.insert(number);
                     let full = again.replace((job + 1, BatchPart::new(limits)));
                     if let Some((_, full)) = full {
@@ -404,7 +408,7 @@ impl VendorBatch {
         }
         // A job whose rows have got their results elsewhere would wait for ever.
         for job in self.jobs.list_mut().iter_mut().filter(|job| job.is_waiting) {
-            if job.first < start && !wanted.contains(&job.first) {
+            if waiting.contains(&job.first) && !wanted.contains(&job.first) {
                 job.close("empty");
             }
         }

@@ -326,6 +326,19 @@ fn jobs_over_the_limit_of_the_queue_are_sent_when_one_ends() {
     assert!(sent("refused") > 0, "{jobs:?}");
 }
 
+#[test]
+fn no_row_is_lost_when_jobs_are_refused_while_others_are_sent_again() {
+    let place = place();
+    let batches = jobs(&place).room(1);
+    let mock = vendor(&batches);
+    let rows: String = (0..20).map(|row| format!("\"row {row}\"\n")).collect();
+    place.write("rows.jsonl", rows);
+    let output = via(&place, Wire::OpenAi, &mock, "--job-rows 3").output().unwrap();
+    assert_eq!((exit(&output), codes(&self::rows(&place))), (Some(0), vec!["ok"; 20]), "{}", stderr(&output));
+    let ended: Vec<_> = batches.jobs().into_iter().filter(|job| job["state"] == "ended").collect();
+    assert_eq!(ended.iter().map(entries).collect::<Vec<_>>(), [3, 3, 3, 3, 3, 3, 2]);
+}
+
 fn entries(job: &Value) -> usize {
     job["entries"].as_array().unwrap().len()
 }
