@@ -10,6 +10,7 @@ mod opening;
 mod reply;
 mod seek;
 mod string;
+mod template;
 mod tolerance;
 
 pub use self::tolerance::{Deviation, Tolerance};

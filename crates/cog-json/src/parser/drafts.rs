@@ -1,7 +1,8 @@
 //! What is a draft: text inside a tag, a channel or the markers of a tool call (ruling R82).
 //!
-//! Only the outermost open mark is kept, since everything inside it is a draft. Marks that are only mentioned in a sentence
-//! open nothing, but their closing marks must not count as the end of reasoning whose opening mark is missing.
+//! Only the outermost open mark is kept, since everything inside it is a draft. A mark that is only mentioned in a sentence
+//! opens nothing. If it is closed before an object begins, it was prose; if it is closed after one, it was a mark, and the
+//! object is a draft.
 
 use crate::error::SyntaxErrorKind;
 use crate::parser::markup::{self, Form, Look, Mark, Role};
@@ -9,20 +10,40 @@ use crate::parser::markup::{self, Form, Look, Mark, Role};
 /// The maximum number of mentioned marks to remember.
 const MAX_MENTIONS: usize = 16;
 
+/// The maximum number of marks inside an open one to remember by name.
+const MAX_NESTED: usize = 64;
+
 /// The marks of the text so far.
 #[derive(Default)]
 pub(super) struct Drafts {
     open: Option<OpenMark>,
-    mentions: Vec<(Form, String)>,
+    mentions: Vec<Mention>,
     /// What the drafts so far are.
     pub(super) kind: Option<Draft>,
 }
 
-struct OpenMark {
+/// The form and the name of a mark.
+#[derive(Clone, PartialEq, Eq)]
+struct MarkName {
     form: Form,
     name: String,
-    /// The number of marks of this name inside each other.
-    depth: usize,
+}
+
+/// A mark that is only mentioned.
+#[derive(Clone)]
+struct Mention {
+    name: MarkName,
+    /// Whether it is before the document.
+    is_before: bool,
+}
+
+struct OpenMark {
+    name: MarkName,
+    is_reasoning: bool,
+    /// The marks inside it that are closed in the same way, from the outermost one on.
+    nested: Vec<MarkName>,
+    /// The number of further ones.
+    unnamed: usize,
 }
 
 /// What a draft is. Of several kinds, the last one here is reported.
@@ -57,10 +78,63 @@ impl Draft {
     }
 }
 
+impl MarkName {
+    fn of(mark: &Mark) -> Self {
+        Self { form: mark.form, name: mark.name.clone() }
+    }
+
+    fn is(&self, mark: &Mark) -> bool {
+        self.form == mark.form && self.name == mark.name
+    }
+}
+
+impl OpenMark {
+    fn new(mark: &Mark) -> Self {
+        Self { name: MarkName::of(mark), is_reasoning: mark.is_reasoning(), nested: Vec::new(), unnamed: 0 }
+    }
+
+    /// Returns whether a mark can close this one. Models confuse the names of reasoning: `<think>…</thinking>`.
+    fn is_like(&self, mark: &Mark) -> bool {
+        let is_fence = self.name.form == Form::Fence && mark.form == Form::Fence;
+        self.name.is(mark) || is_fence || self.is_reasoning && mark.is_reasoning()
+    }
+
+    /// A mark like this one is opened inside it.
+    fn nest(&mut self, mark: &Mark) {
+        if self.nested.len() < MAX_NESTED {
+            self.nested.push(MarkName::of(mark));
+        } else {
+            self.unnamed += 1;
+        }
+    }
+
+    /// A mark like this one is closed. Returns whether that closes this one.
+    fn close(&mut self, mark: &Mark) -> bool {
+        if self.unnamed > 0 {
+            self.unnamed -= 1;
+            return false;
+        }
+        match self.nested.iter().rposition(|nested| nested.is(mark)) {
+            Some(at) => {
+                self.nested.truncate(at);
+                false
+            }
+            None if self.name.is(mark) => true,
+            None => self.nested.pop().is_none(),
+        }
+    }
+}
+
 impl Drafts {
+    /// Returns the marks after a document, which may close what was mentioned before it.
+    pub(super) fn after_document(&self) -> Self {
+        let mentions = self.mentions.iter().map(|one| Mention { is_before: true, ..one.clone() });
+        Self { mentions: mentions.collect(), ..Self::default() }
+    }
+
     /// Reads the mark at `at`. At the end of the text nothing is cut.
     pub(super) fn step(&mut self, text: &str, at: usize, is_end: bool) -> Step {
-        let mark = match markup::read(text.get(at..).unwrap_or_default(), is_end) {
+        let mark = match markup::read(text, at, is_end) {
             Look::None => return Step::Text,
             Look::Cut => return Step::Cut,
             Look::Mark(mark) => mark,
@@ -74,7 +148,7 @@ impl Drafts {
 
     /// Returns the end of the open draft, or otherwise the offset to search from next.
     pub(super) fn end(&mut self, text: &str, mut from: usize, is_end: bool) -> Result<usize, usize> {
-        if self.open.as_ref().is_some_and(|open| open.form == Form::Comment) {
+        if self.open.as_ref().is_some_and(|open| open.name.form == Form::Comment) {
             let end = markup::end_of_comment(text, from)?;
             self.open = None;
             return Ok(end);
@@ -105,7 +179,7 @@ impl Drafts {
             }
             from = next_candidate(text, from)?;
             if only_known {
-                match markup::read(text.get(from..).unwrap_or_default(), is_end) {
+                match markup::read(text, from, is_end) {
                     Look::Mark(mark) if mark.is_known() => {}
                     Look::Cut => return Err(from),
                     Look::Mark(_) | Look::None => {
@@ -128,28 +202,25 @@ impl Drafts {
         let end = at + mark.length;
         let Some(open) = &mut self.open else { return Some(Step::Skip(end)) };
         // The tokens of a chat template end each other in many combinations, such as a channel that `<|end|>` ends.
-        let is_token = matches!(open.form, Form::Token | Form::Channel);
-        let is_same = open.form == mark.form && open.name == mark.name;
-        let is_channel = open.form == Form::Channel && mark.form == Form::Channel;
+        let is_token = matches!(open.name.form, Form::Token | Form::Channel);
+        let is_channel = open.name.form == Form::Channel && mark.form == Form::Channel;
         let closed = match mark.role {
             // What the tool is called with ends here, whatever its channel was.
-            Role::Open if is_token && mark.form == Form::Token && mark.name == "call" => true,
+            Role::AfterCall => is_token,
             // Reasoning about a tag names it without closing it. Channels do not nest: each header begins a new one.
-            Role::Open if is_same && !is_channel => {
-                let is_mention = markup::is_mention(text, at, mark).or(is_end.then_some(false))?;
-                open.depth += usize::from(!is_mention);
+            Role::Open if !is_channel && open.is_like(mark) => {
+                if !markup::is_mention(text, at, mark).or(is_end.then_some(false))? {
+                    open.nest(mark);
+                }
                 false
             }
             // `<channel|>` has no name.
             Role::Close if is_channel => true,
-            Role::Close if is_same => {
-                open.depth -= 1;
-                open.depth == 0
-            }
+            Role::Close => open.is_like(mark) && open.close(mark),
             Role::Final => is_channel,
             // A token of the template ends what another one opened. In a tag, which the model wrote itself, it is text.
             Role::End => is_token,
-            Role::Open | Role::Close | Role::Neutral => false,
+            Role::Open | Role::Neutral => false,
         };
         if is_token && mark.is_tool_call() {
             self.kind = self.kind.max(Some(Draft::ToolCall));
@@ -172,21 +243,27 @@ impl Drafts {
         let is_mention = is_mention.or(is_end.then_some(false));
         Some(match mark.role {
             Role::Neutral | Role::End => Step::Skip(end),
-            Role::Open | Role::Close if mark.is_wrapper() => Step::Skip(end),
-            Role::Final => self.lone(mark, text, at),
-            // `<|call|>` has the form of an opening token, but it follows the arguments of a call.
-            Role::Open if mark.form == Form::Token && mark.name == "call" => self.lone(mark, text, at),
-            Role::Open if is_mention? => {
+            Role::Open | Role::Close if mark.is_wrapper() || mark.is_code() => Step::Skip(end),
+            Role::Final | Role::AfterCall => self.lone(mark, text, at),
+            Role::Open if mark.is_weak || is_mention? => {
                 self.mention(mark);
                 Step::Skip(end)
             }
             Role::Open => {
-                self.open = Some(OpenMark { form: mark.form, name: mark.name.clone(), depth: 1 });
+                self.open = Some(OpenMark::new(mark));
                 self.note(mark);
                 Step::Opened(end)
             }
-            Role::Close if self.forget(mark) || is_mention? => Step::Skip(end),
-            Role::Close => self.lone(mark, text, at),
+            Role::Close => match self.mentioned(mark) {
+                Some(index) => {
+                    let is_quoted = markup::is_quoted(text, at, mark).or(is_end.then_some(false))?;
+                    let mention = self.mentions.remove(index);
+                    // An object is between the two.
+                    if mention.is_before && !is_quoted { self.lone(mark, text, at) } else { Step::Skip(end) }
+                }
+                None if mark.is_weak || is_mention? => Step::Skip(end),
+                None => self.lone(mark, text, at),
+            },
         })
     }
 
@@ -209,18 +286,12 @@ impl Drafts {
         if self.mentions.len() == MAX_MENTIONS {
             self.mentions.remove(0);
         }
-        self.mentions.push((mark.form, mark.name.clone()));
+        self.mentions.push(Mention { name: MarkName::of(mark), is_before: false });
     }
 
-    /// Returns whether the mark closes one that was mentioned.
-    fn forget(&mut self, mark: &Mark) -> bool {
-        match self.mentions.iter().rposition(|(form, name)| *form == mark.form && *name == mark.name) {
-            Some(at) => {
-                self.mentions.remove(at);
-                true
-            }
-            None => false,
-        }
+    /// Returns the index of the mention that the mark closes.
+    fn mentioned(&self, mark: &Mark) -> Option<usize> {
+        self.mentions.iter().rposition(|one| one.name.is(mark))
     }
 }
 

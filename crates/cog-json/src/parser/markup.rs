@@ -2,8 +2,11 @@
 //!
 //! Models and their templates mark reasoning, tool calls and answers in many ways: `<think>`, `<plan step="1">`,
 //! `[TOOL_CALLS]`, `[[notes]]`, `◁think▷`, `<|START_THINKING|>`, `<|channel|>analysis<|message|>`. Names are not listed, because
-//! no list is complete: what has the form of a mark is one. Each check looks at a bounded number of bytes, and the text
-//! inside a mark has no `<`, so that searching stays linear.
+//! no list is complete: what has the form of a mark is one. The names that are listed only decide where the form alone does
+//! not, as in the middle of a sentence. Each check looks at a bounded number of bytes, and the text inside a mark has no `<`,
+//! so that searching stays linear.
+
+use crate::parser::template;
 
 /// What is at an offset of the text.
 pub(super) enum Look {
@@ -21,6 +24,10 @@ pub(super) struct Mark {
     pub(super) role: Role,
     /// The length in bytes.
     pub(super) length: usize,
+    /// Whether prose has this form too, so that it counts only as one of a pair with an object inside.
+    pub(super) is_weak: bool,
+    /// Whether it ends the header of a message, such as `<|end_header_id|>`.
+    pub(super) ends_header: bool,
 }
 
 /// How a mark is written. A mark is only closed by one of the same form.
@@ -36,6 +43,8 @@ pub(super) enum Form {
     Square,
     /// `◁name▷`
     Triangle,
+    /// The line before a block of code: three backticks, and `name`.
+    Fence,
     /// `<!--`
     Comment,
 }
@@ -46,8 +55,10 @@ pub(super) enum Role {
     Close,
     /// The header of the channel with the answer.
     Final,
-    /// The end of a message or turn, whatever opened it.
+    /// The end of a message or turn, whatever opened it, or the beginning of the next message.
     End,
+    /// `<|call|>`, which follows the arguments of a call.
+    AfterCall,
     /// Neither opens nor closes: `<br>`, `<x/>`, `<|message|>`.
     Neutral,
 }
@@ -82,7 +93,10 @@ const KNOWN: [&str; 19] = [
 ];
 
 /// Elements of HTML that never enclose anything, and the tokens that begin and end a sequence, such as `<s>` and `</s>`.
-const VOID: [&str; 8] = ["bos", "br", "eos", "hr", "img", "input", "s", "wbr"];
+const VOID: [&str; 7] = ["bos", "br", "eos", "hr", "img", "s", "wbr"];
+
+/// What begins and ends a block of code.
+const FENCE: &str = "```";
 
 impl Mark {
     /// Whether it only wraps the answer.
@@ -93,33 +107,51 @@ impl Mark {
 
     /// Whether it counts even where it looks like a word of a sentence.
     pub(super) fn is_known(&self) -> bool {
-        matches!(self.form, Form::Token | Form::Channel)
-            || KNOWN.contains(&self.name.as_str())
-            || self.is_tool_call()
+        matches!(self.form, Form::Token | Form::Channel) || self.is_reasoning() || self.is_tool_call()
+    }
+
+    /// Whether it has a name in which models are known to reason.
+    pub(super) fn is_reasoning(&self) -> bool {
+        KNOWN.contains(&self.name.as_str())
     }
 
     /// Whether it marks a call of a tool or its arguments.
     pub(super) fn is_tool_call(&self) -> bool {
-        ["tool", "function", "call", "invoke", "args", "argument", "parameter", "python_tag"]
-            .iter()
-            .any(|word| self.name.contains(word))
+        is_tool_call(&self.name)
     }
+
+    /// Whether it is a fence around code. One around reasoning or a call, such as `tool_code`, is a mark like any other.
+    pub(super) fn is_code(&self) -> bool {
+        let is_reasoning = ["think", "thought", "reasoning"].iter().any(|part| self.name.contains(part));
+        self.form == Form::Fence && !is_reasoning && !self.is_tool_call()
+    }
+}
+
+fn is_tool_call(name: &str) -> bool {
+    const PARTS: [&str; 8] =
+        ["tool", "function", "call", "invoke", "args", "argument", "parameter", "python_tag"];
+    PARTS.iter().any(|part| name.contains(part)) || matches!(name, "action" | "plugin")
 }
 
 /// Returns whether a mark may begin with this byte.
 pub(super) fn may_begin(byte: u8) -> bool {
-    // The last one is the first byte of `◁`.
-    matches!(byte, b'<' | b'[' | 0xe2)
+    // `a` of `assistantfinal`, `=` of `to=functions.find`, and the first byte of `◁` and `✿`.
+    matches!(byte, b'<' | b'[' | b'`' | b'a' | b'=' | 0xe2)
 }
 
-/// Reads a mark at the start of `rest`; `is_end` says that the text ends with it.
-pub(super) fn read(rest: &str, is_end: bool) -> Look {
+/// Reads the mark at `at`; `is_end` says that the text ends with it.
+pub(super) fn read(text: &str, at: usize, is_end: bool) -> Look {
+    let (before, rest) = text.split_at_checked(at).unwrap_or_default();
     let window = rest.get(..rest.floor_char_boundary(WINDOW)).unwrap_or_default();
     let is_full = window.len() < rest.len();
     let read = match rest.chars().next() {
         Some('<') => angle(window, is_full),
         Some('[') => square(window, is_end),
         Some('◁') => triangle(window),
+        Some('✿') => flower(window),
+        Some('`') => fence(window),
+        Some('a') => template::undecoded(before, window),
+        Some('=') => template::recipient(before, window),
         _ => return Look::None,
     };
     match read {
@@ -147,11 +179,31 @@ pub(super) fn is_mention(text: &str, start: usize, mark: &Mark) -> Option<bool> 
         Some(last) if is_glued => return Some(mark.role == Role::Open && last.is_alphanumeric()),
         Some(_) => {}
     }
-    let mut after = text.get(start + mark.length..).unwrap_or_default().chars();
+    let after = text.get(start + mark.length..).unwrap_or_default();
+    if is_before_object(after)? {
+        return Some(false);
+    }
+    let mut after = after.chars();
     match after.next()? {
         ' ' => after.next().map(|char| char.is_lowercase() || char.is_ascii_digit()),
         ',' | '.' | ';' | '?' | '!' | ')' => Some(true),
         _ => Some(false),
+    }
+}
+
+/// Returns whether an object or a fence follows directly: what precedes it encloses it, and is no word of a sentence. `None` if
+/// the text ends before that is known.
+fn is_before_object(after: &str) -> Option<bool> {
+    let window = after.get(..after.floor_char_boundary(WINDOW)).unwrap_or_default();
+    let rest = window.trim_start();
+    let inner = rest.trim_start_matches('[').trim_start();
+    // The white space is bounded, since it is read again with each chunk.
+    let is_more = window.len() == after.len();
+    match (inner.chars().next(), rest.chars().next()) {
+        (None, _) => (!is_more).then_some(false),
+        (Some('`'), Some('`')) if is_more && FENCE.starts_with(inner) && inner != FENCE => None,
+        (Some('`'), Some('`')) => Some(inner.starts_with(FENCE)),
+        (first, _) => Some(first == Some('{')),
     }
 }
 
@@ -179,21 +231,28 @@ pub(super) fn end_of_comment(text: &str, from: usize) -> Result<usize, usize> {
 }
 
 /// At `<`: a tag, a token or a comment. `is_full` says that the text goes on after the window.
-fn angle(window: &str, is_full: bool) -> Look {
+pub(super) fn angle(window: &str, is_full: bool) -> Look {
     let inner = window.get(1..).unwrap_or_default();
     if inner.starts_with("!--") {
         return found(Form::Comment, "--", Role::Open, 4);
     }
-    let is_closing = inner.starts_with('/');
-    let inner = inner.strip_prefix('/').unwrap_or(inner);
-    match inner.chars().next() {
+    // `a < b` is a comparison, but `< think >` is none.
+    let own = inner.trim_start_matches(' ');
+    let is_spaced = own.len() < inner.len();
+    let is_closing = own.starts_with('/');
+    let own = own.strip_prefix('/').unwrap_or(own).trim_start_matches(' ');
+    let look = match own.chars().next() {
         None => Look::Cut,
-        Some('!') if "!--".starts_with(inner) => Look::Cut,
-        Some(bar) if is_bar(bar) => {
-            token(window, inner.get(bar.len_utf8()..).unwrap_or_default(), is_closing, is_full)
+        Some('!') if !is_spaced && "!--".starts_with(own) => Look::Cut,
+        Some(bar) if is_bar(bar) && !is_spaced => {
+            token(window, own.get(bar.len_utf8()..).unwrap_or_default(), is_closing, is_full)
         }
-        Some(first) if first.is_alphabetic() => tag(window, inner, is_closing, is_full),
+        Some(first) if first.is_alphabetic() => tag(window, own, is_closing, is_full),
         Some(_) => Look::None,
+    };
+    match look {
+        Look::Mark(mark) if is_spaced && !mark.is_known() => Look::None,
+        look => look,
     }
 }
 
@@ -202,9 +261,13 @@ fn tag(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
     let rest = inner.trim_start_matches(is_name);
     let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
     let name_end = window.len() - rest.len();
+    let normal = name.to_ascii_lowercase().replace('-', "_");
+    let is_known = KNOWN.contains(&normal.as_str()) || is_tool_call(&normal);
     let end = match rest.chars().next() {
         None => return Look::Cut,
         Some('>') => name_end + 1,
+        // The `>` is missing.
+        Some('{') if is_known => name_end,
         Some(bar) if is_bar(bar) => {
             let length = name_end + bar.len_utf8();
             return match window.get(length..).unwrap_or_default().chars().next() {
@@ -213,25 +276,46 @@ fn tag(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
                 Some(_) => Look::None,
             };
         }
-        Some(char) if char.is_whitespace() || matches!(char, '/' | '=') => match attributes(rest, is_full) {
-            Ok(length) => name_end + length,
-            Err(look) => return look,
-        },
+        Some(char) if char.is_whitespace() || matches!(char, '/' | '=') => {
+            match attributes(rest, is_known, is_full) {
+                Ok(length) => name_end + length,
+                Err(look) => return look,
+            }
+        }
         Some(_) => return Look::None,
     };
+    // Some templates write their tokens as tags: `<start_of_turn>model`, `<end_function_call>`.
+    if !is_closing && let Some(look) = token_in_tag(&normal, window, end, is_full) {
+        return look;
+    }
     let is_empty = window.get(..end).is_some_and(|tag| tag.ends_with("/>"));
-    let name = name.to_ascii_lowercase().replace('-', "_");
     let role = match is_closing {
         // `<s>` and `</s>` begin and end a sequence; HTML that crosses something out is not meant.
-        _ if is_empty || VOID.contains(&name.as_str()) => Role::Neutral,
+        _ if is_empty || VOID.contains(&normal.as_str()) => Role::Neutral,
         true => Role::Close,
         false => Role::Open,
     };
-    found(Form::Tag, &name, role, end)
+    found(Form::Tag, &normal, role, end)
 }
 
-/// Reads what follows the name of a tag, up to `>`. Bare words are no attributes, since `x <y and z> w` is prose.
-fn attributes(rest: &str, is_full: bool) -> Result<usize, Look> {
+fn token_in_tag(name: &str, window: &str, length: usize, is_full: bool) -> Option<Look> {
+    if is_end(name) && name.contains('_') {
+        return Some(found(Form::Tag, name, Role::End, length));
+    }
+    let base = base(name);
+    if base == name {
+        return None;
+    }
+    if template::is_header(base) {
+        return template::role(base, window, length, is_full);
+    }
+    let role = if closes(name) { Role::Close } else { Role::Open };
+    (KNOWN.contains(&base) || is_tool_call(base)).then(|| found(Form::Tag, base, role, length))
+}
+
+/// Reads what follows the name of a tag, up to `>`. Bare words are no attributes, since `x <y and z> w` is prose, unless the
+/// name is known.
+fn attributes(rest: &str, is_known: bool, is_full: bool) -> Result<usize, Look> {
     let own = rest.trim_start();
     let is_assigned = own.starts_with('=') && own.len() == rest.len();
     let value = own.trim_start_matches(is_name).trim_start();
@@ -241,11 +325,12 @@ fn attributes(rest: &str, is_full: bool) -> Result<usize, Look> {
     match rest.find(['>', '<', '{']) {
         Some(at) if rest.as_bytes().get(at) == Some(&b'>') => {
             let is_ended = matches!(own.as_bytes().first(), Some(b'>')) || own.starts_with("/>");
-            let is_tag = is_ended || is_assigned || has_name && value.starts_with('=');
+            let is_tag = is_known || is_ended || is_assigned || has_name && value.starts_with('=');
             if is_tag { Ok(at + 1) } else { Err(Look::None) }
         }
         // An attribute was seen, so it is a tag wherever it ends: a quoted value may have a `<` or a `{`.
         Some(at) if is_attribute => Ok(at),
+        Some(at) if is_known && rest.as_bytes().get(at) == Some(&b'{') => Ok(at),
         Some(_) => Err(Look::None),
         None if is_attribute && is_full => Ok(rest.len()),
         None => Err(Look::Cut),
@@ -267,56 +352,51 @@ fn token(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
     let length = window.len() - inner.len() + at + 1;
     let name = normal(text.trim_end_matches(is_bar));
     if is_closing {
-        return found(Form::Token, base(&name), Role::Close, length);
+        return closed(&name, length);
     }
     if matches!(name.as_str(), "channel" | "start") {
-        return header(window, length, name == "channel", is_full);
+        return template::header(window, length, name == "channel", is_full);
+    }
+    if is_end(&name) {
+        return found(Form::Token, &name, Role::End, length);
+    }
+    if closes(&name) {
+        return closed(&name, length);
     }
     // The token that begins a sequence says nothing about the text in it. The other two are inside the header of a message.
     let neutral = ["bos", "begin_of_text", "begin_of_sentence", "startoftext", "message", "constrain"];
     if neutral.contains(&name.as_str()) {
         return found(Form::Token, &name, Role::Neutral, length);
     }
-    if is_end(&name) {
-        return found(Form::Token, &name, Role::End, length);
+    if name == "call" {
+        return found(Form::Token, &name, Role::AfterCall, length);
     }
-    let closes = name.starts_with('/') || name.starts_with("end_") || name.ends_with("_end");
-    found(Form::Token, base(&name), if closes { Role::Close } else { Role::Open }, length)
+    if let Some(look) = template::role(base(&name), window, length, is_full) {
+        return look;
+    }
+    found(Form::Token, base(&name), Role::Open, length)
 }
 
 fn closing_token(name: &str, length: usize) -> Look {
     let name = normal(name);
     match name.as_str() {
         "channel" => found(Form::Channel, "channel", Role::Close, length),
-        name => found(Form::Token, base(name), Role::Close, length),
+        name => closed(name, length),
     }
 }
 
-/// The header of a message, up to `<|message|>` or the end of its line: the channel, the recipient and the format.
-fn header(window: &str, length: usize, is_channel: bool, is_full: bool) -> Look {
-    const MESSAGE: &str = "<|message|>";
-    let rest = window.get(length..).unwrap_or_default();
-    let message = rest.find(MESSAGE);
-    let line = rest.find(['\n', '{']);
-    let (header, end) = match (message, line) {
-        (Some(message), line) if line.is_none_or(|line| message < line) => (message, message + MESSAGE.len()),
-        (_, Some(line)) => (line, line),
-        _ if !is_full => return Look::Cut,
-        _ => (rest.len(), 0),
-    };
-    let header = rest.get(..header).unwrap_or_default();
-    let channel = match is_channel {
-        true => header,
-        false => header.split_once("<|channel|>").map_or("", |(_, channel)| channel),
-    };
-    let word = channel.trim_start().split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
-    // A recipient makes the message a call, whatever its channel.
-    let is_call = header.contains("to=");
-    let role = if word == "final" && !is_call { Role::Final } else { Role::Open };
-    found(Form::Channel, if is_call { "call" } else { "channel" }, role, length + end)
+/// Returns the closing token with a name. What ends the header of a message, or the message itself, closes no draft of its own.
+fn closed(name: &str, length: usize) -> Look {
+    let base = base(name);
+    match found(Form::Token, base, Role::Close, length) {
+        Look::Mark(mark) if template::is_header(base) => {
+            Look::Mark(Mark { role: Role::End, ends_header: true, ..mark })
+        }
+        look => look,
+    }
 }
 
-/// At `[`: `[NAME]` or `[[name]]`. Other words in one pair of brackets are prose, such as `[Note]`.
+/// At `[`: `[NAME]` or `[[name]]`. Other words in one pair of brackets are usually prose, such as `[note]`.
 fn square(window: &str, is_end: bool) -> Look {
     let inner = window.trim_start_matches('[');
     let brackets = window.len() - inner.len();
@@ -334,15 +414,54 @@ fn square(window: &str, is_end: bool) -> Look {
     let is_upper = name.chars().all(|char| char.is_ascii_uppercase() || char == '_');
     let lower = name.to_ascii_lowercase().replace('-', "_");
     let is_literal = ["true", "false", "null", "none", "nan"].contains(&lower.as_str());
-    if name.len() < 3 || is_literal || !(brackets == 2 || is_upper || KNOWN.contains(&lower.as_str())) {
+    if name.len() < 3 || is_literal {
         return Look::None;
     }
+    let is_known = KNOWN.contains(&lower.as_str()) || lower.contains('_') && is_tool_call(&lower);
+    let is_weak = brackets == 1 && !is_upper && !is_known;
     let length = window.len() - rest.len() + closing.len();
     // `[think](…)` is a link, so that one more character decides.
     match window.get(length..).unwrap_or_default().chars().next() {
         None if !is_end => Look::Cut,
         Some('(') => Look::None,
-        _ => found(Form::Square, &lower, role, length),
+        _ => match found(Form::Square, &lower, role, length) {
+            Look::Mark(mark) => Look::Mark(Mark { is_weak, ..mark }),
+            look => look,
+        },
+    }
+}
+
+/// At three backticks: a fence. The closing one, or an opening one without a name, has the empty name.
+fn fence(window: &str) -> Look {
+    let Some(rest) = window.strip_prefix(FENCE) else {
+        return if FENCE.starts_with(window) { Look::Cut } else { Look::None };
+    };
+    match rest.find(['\n', '{', '`']) {
+        None => Look::Cut,
+        Some(at) => {
+            let name = rest.get(..at).unwrap_or_default().trim();
+            let is_line = rest.as_bytes().get(at) == Some(&b'\n');
+            if !is_line || name.is_empty() || !name.chars().all(is_name) {
+                return found(Form::Fence, "", Role::Close, FENCE.len());
+            }
+            found(Form::Fence, &name.to_lowercase().replace('-', "_"), Role::Open, FENCE.len() + at)
+        }
+    }
+}
+
+/// At `✿`: the parts of a call, `✿FUNCTION✿: find` and `✿ARGS✿: {…}`, and the answer after `✿RETURN✿`.
+fn flower(window: &str) -> Look {
+    let inner = window.get('✿'.len_utf8()..).unwrap_or_default();
+    let rest = inner.trim_start_matches(|char: char| char.is_ascii_uppercase() || char == '_');
+    let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
+    match rest.chars().next() {
+        None => Look::Cut,
+        Some('✿') if !name.is_empty() => {
+            let length = window.len() - rest.len() + '✿'.len_utf8();
+            let role = if name == "RETURN" { Role::Final } else { Role::Open };
+            found(Form::Channel, "call", role, length)
+        }
+        Some(_) => Look::None,
     }
 }
 
@@ -363,14 +482,20 @@ fn triangle(window: &str) -> Look {
     }
 }
 
-fn found(form: Form, name: &str, role: Role, length: usize) -> Look {
-    Look::Mark(Mark { form, name: name.to_owned(), role, length })
+pub(super) fn found(form: Form, name: &str, role: Role, length: usize) -> Look {
+    Look::Mark(Mark { form, name: name.to_owned(), role, length, is_weak: false, ends_header: false })
 }
 
 /// Returns the name of a token in one spelling, without attributes.
 fn normal(text: &str) -> String {
     let name = text.split([' ', '=']).next().unwrap_or_default();
-    name.to_lowercase().replace(['-', '▁', '|', '｜'], "_")
+    let name = name.to_lowercase().replace(['-', '▁', '|', '｜'], "_");
+    name.strip_suffix("_token").unwrap_or(&name).to_owned()
+}
+
+/// Whether a token with this name closes what another one opened.
+fn closes(name: &str) -> bool {
+    name.starts_with('/') || name.starts_with("end_") || name.ends_with("_end") || name.ends_with("_suffix")
 }
 
 /// Returns the name of a token without what says that it opens or closes.
@@ -378,7 +503,7 @@ fn base(name: &str) -> &str {
     let name = name.trim_start_matches('/');
     let openings = ["start_of_", "begin_of_", "end_of_", "start_", "begin_", "end_"];
     let name = openings.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
-    let endings = ["_start", "_begin", "_end"];
+    let endings = ["_start", "_begin", "_end", "_prefix", "_suffix"];
     endings.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
@@ -399,7 +524,6 @@ fn is_end(name: &str) -> bool {
             | "end_of_text"
             | "end_text"
             | "end_of_turn"
-            | "end_of_turn_token"
             | "end_of_sentence"
             | "end_of_message"
     )

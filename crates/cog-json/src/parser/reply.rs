@@ -27,6 +27,8 @@ pub(super) struct Reply {
     lead: usize,
     /// What was passed over as a draft.
     draft: Option<Draft>,
+    /// The marks before the document.
+    marks: Drafts,
     is_end: bool,
 }
 
@@ -63,6 +65,7 @@ impl Reply {
             origin: 0,
             lead: 0,
             draft: None,
+            marks: Drafts::default(),
             is_end: false,
         }
     }
@@ -139,6 +142,7 @@ impl Reply {
             let is_tentative = start > bodies.tail && seeker.tail() == 0;
             self.is_after_tag |= seeker.is_part();
             self.draft = self.draft.max(seeker.draft());
+            self.marks = seeker.drafts().after_document();
             self.begin(found, bodies, is_tentative, machine)?;
         }
         if let Stage::Inside(start) = self.stage {
@@ -146,7 +150,8 @@ impl Reply {
             if !machine.is_complete() {
                 return Ok(());
             }
-            self.stage = Stage::After { start, seeker: Seeker::after(machine.pos, self.depth) };
+            let seeker = Seeker::after(machine.pos, self.depth, &self.marks);
+            self.stage = Stage::After { start, seeker };
         }
         if let Stage::After { seeker, .. } = &mut self.stage {
             self.has_second = self.has_second || seeker.seek(&machine.tape.text).is_some();
@@ -172,7 +177,8 @@ impl Reply {
             return Ok(());
         }
         // Set before the next line can fail: an error in what may be a draft is not final.
-        self.tag_search = is_tentative.then(|| TagSearch { from: found.start, drafts: Drafts::default() });
+        let drafts = self.marks.after_document();
+        self.tag_search = is_tentative.then_some(TagSearch { from: found.start, drafts });
         let start = fragment::start(bodies.tail, found, machine)?;
         self.enter(start, machine);
         Ok(())
@@ -240,6 +246,7 @@ impl Reply {
                 cut = seeker.candidate();
                 let start = found.or_else(|| seeker.seek_at_end(&machine.tape.text));
                 self.draft = self.draft.max(seeker.draft());
+                self.marks = seeker.drafts().after_document();
                 self.is_after_tag |= seeker.is_part();
                 is_open = seeker.is_draft();
                 bodies = Bodies::new(&machine.tape.text, seeker);

@@ -93,9 +93,9 @@ impl Seeker {
         }
     }
 
-    /// Searches another object after a document, up to the first closing tag.
-    pub(super) fn after(pos: usize, max_depth: usize) -> Self {
-        Seeker { pos, stops_at_tag: true, ..Self::new(max_depth) }
+    /// Searches another object after a document, up to the first closing tag. `drafts` are the marks before the document.
+    pub(super) fn after(pos: usize, max_depth: usize, drafts: &Drafts) -> Self {
+        Seeker { pos, stops_at_tag: true, drafts: drafts.after_document(), ..Self::new(max_depth) }
     }
 
     /// Searches after the closing tag of reasoning.
@@ -163,6 +163,11 @@ impl Seeker {
     /// Whether the text ends inside a draft.
     pub(super) fn is_draft(&self) -> bool {
         self.phase == Phase::Draft
+    }
+
+    /// Returns the marks so far.
+    pub(super) fn drafts(&self) -> &Drafts {
+        &self.drafts
     }
 
     /// Returns what the drafts so far are.
@@ -295,7 +300,7 @@ impl Seeker {
 
     /// At a bracket inside an array, which may be a marker such as `[ARGS]` as well.
     fn enter_array(&mut self, text: &str) -> SeekStep {
-        match markup::read(text.get(self.pos..).unwrap_or_default(), self.is_end) {
+        match markup::read(text, self.pos, self.is_end) {
             markup::Look::Mark(_) => self.dismiss(self.pos),
             markup::Look::Cut => ControlFlow::Break(None),
             markup::Look::None => self.enter(text.as_bytes()),

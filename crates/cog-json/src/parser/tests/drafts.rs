@@ -109,6 +109,14 @@ fn arguments_of_tool_calls_are_no_answer() {
         "<|tool_calls_section_begin|><|tool_call_begin|>f:0<|tool_call_argument_begin|>DRAFT<|tool_call_end|>",
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\nDRAFT\n```<｜tool▁call▁end｜>",
         "<｜DSML｜function_calls><｜DSML｜invoke name=\"f\">DRAFT</｜DSML｜invoke>",
+        "<start_function_call>call:find DRAFT<end_function_call>",
+        "<|action_start|><|plugin|>\nDRAFT<|action_end|>",
+        "<tool_call>find\n<arg_key>a</arg_key>\n<arg_value>DRAFT</arg_value>\n</tool_call>",
+        "<minimax:tool_call>\n<invoke name=\"find\">DRAFT</invoke>\n</minimax:tool_call>",
+        "✿FUNCTION✿: find\n✿ARGS✿: DRAFT\n✿RESULT✿: x",
+        "```tool_code\nDRAFT\n```",
+        "<tool_call DRAFT",
+        "<|calls_begin|><|call_begin|>find DRAFT",
     ] {
         assert_eq!(read(text), Err(SyntaxErrorKind::OnlyToolCall), "{text}");
     }
@@ -146,6 +154,120 @@ fn wrappers_are_taken_off() {
 }
 
 #[test]
+fn header_of_the_assistant_says_nothing_about_its_message() {
+    for text in [
+        "<|im_start|>assistant\nREAL<|im_end|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\nREAL<|eot_id|>",
+        "<|header_start|>assistant<|header_end|>REAL",
+        "<|start_of_role|>assistant<|end_of_role|>REAL<|end_of_text|>",
+        "<start_of_turn>model\nREAL<end_of_turn>",
+        "<|turn>model\nREAL<turn|>",
+        "<|im_assistant|>assistant<|im_middle|>REAL<|im_end|>",
+        "<|assistant|>REAL",
+        "<｜Assistant｜>REAL",
+        "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>REAL<|END_OF_TURN_TOKEN|>",
+        "<|start|>assistant<|message|>REAL<|return|>",
+        "<|im_start|>user\nDRAFT<|im_end|>\n<|im_start|>assistant\nREAL",
+        "<|turn>user\nDRAFT<turn|>\n<|turn>model\nREAL<turn|>",
+        "<|im_start|>assistant\n<think>DRAFT</think>REAL<|im_end|>",
+        "REAL<|im_end|>\n<|im_start|>user\nDRAFT<|im_end|>",
+        "REAL<end_of_turn>\n<start_of_turn>user\nDRAFT",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    for text in [
+        "<|im_start|>user\nDRAFT<|im_end|>",
+        "<|start_header_id|>ipython<|end_header_id|>\n\nDRAFT",
+        "<|start_header_id|>critic<|end_header_id|>\n\nDRAFT",
+        "<start_of_turn>user\nDRAFT<end_of_turn>",
+        "<|user|>DRAFT",
+        "<|im_start|>notes\nDRAFT",
+    ] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
+    }
+    let twice = "<|im_start|>assistant\nREAL<|im_end|>\n<|im_start|>assistant\nDRAFT";
+    assert_eq!(read(twice), Ok("several".to_owned()));
+}
+
+#[test]
+fn channels_whose_tokens_were_not_decoded_are_channels() {
+    for text in [
+        "analysisMaybe DRAFT. So it is.assistantfinalREAL",
+        "Maybe DRAFT. So it is.assistantfinal REAL",
+        "assistantanalysisDRAFTassistantfinal\n```json\nREAL\n```",
+        "analysisDRAFTassistantcommentary to=functions.find jsonDRAFTassistantfinalREAL",
+        "assistantfinalREAL",
+        "analysis: it fits. REAL",
+        "The assistant answers, and the assistant's final word is REAL",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    for text in ["analysisMaybe DRAFT", " analysisDRAFT", "So.assistantanalysisMaybe DRAFT"] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
+    }
+    for text in [
+        "assistantcommentary to=functions.find jsonDRAFT",
+        "assistant to=functions.find commentary json DRAFT",
+        "to=browser.open DRAFT",
+        "Let me see.\n to=python DRAFT",
+    ] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyToolCall), "{text}");
+    }
+}
+
+#[test]
+fn names_of_reasoning_close_each_other() {
+    for text in [
+        "<think>DRAFT</thinking>REAL",
+        "<reasoning>DRAFT</thought>\nREAL",
+        "<|think|>DRAFT</think>REAL",
+        "[THINK]DRAFT</think>REAL",
+        "<reasoning><think>x</reasoning>REAL",
+        "<reasoning><think>DRAFT</think>DRAFT</reasoning>REAL",
+        "<think><plan>DRAFT</plan>DRAFT</thinking>REAL",
+        "<|inner_prefix|>DRAFT<|inner_suffix|>REAL",
+        "< think >DRAFT</ think >REAL",
+        "<think step one>DRAFT</think>REAL",
+        "<input>DRAFT</input>REAL",
+        "```thinking\nDRAFT\n```\nREAL",
+        "```thinking\n```json\nDRAFT\n```\nor DRAFT\n```\nREAL",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    let deep = format!("{}DRAFT{}REAL", "<think>".repeat(100), "</think>".repeat(100));
+    assert_eq!(read(&deep), Ok(REAL.to_owned()));
+    assert_eq!(read(&deep.replace("</think>{", "{")), Err(SyntaxErrorKind::OnlyReasoning));
+    for text in ["<notes>DRAFT</think>", "<thinkDRAFT", "<think DRAFT"] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
+    }
+}
+
+#[test]
+fn mark_in_a_sentence_encloses_what_is_between_it_and_its_closing_mark() {
+    for text in [
+        "So <notes> maybe DRAFT </notes> but no. REAL",
+        "So <notes> maybe DRAFT or DRAFT </notes> REAL",
+        "Sure<notes>DRAFT</notes>REAL",
+        "[draft]DRAFT[/draft]REAL",
+        "[my-plan] First DRAFT, [/my-plan] then REAL",
+        "<think>x</think>So <notes> maybe DRAFT </notes> but no. REAL",
+        "I left <notes> out, and </notes> too. REAL",
+        "A [note] and [/note]: REAL",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    for text in [
+        "So <notes> maybe DRAFT </notes> but no.",
+        "Sure<notes>DRAFT</notes> and so on",
+        "[draft]DRAFT[/draft]",
+        "I note <notes> DRAFT",
+        "I note <notes>\n```json\nDRAFT\n```",
+    ] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
+    }
+}
+
+#[test]
 fn prose_with_angle_brackets_is_no_mark() {
     for prose in [
         "a < b and c > d: ",
@@ -162,6 +284,10 @@ fn prose_with_angle_brackets_is_no_mark() {
         "<b>Answer</b>: ",
         "<p>Here it is.</p>\n",
         "as |a| <|b| and b > 0: ",
+        "set x to=5 or y=to: ",
+        "```python\nx = 1\n```\n",
+        "see [call] and [/users]: ",
+        "a < b, c < d > e: ",
         "◁ ",
         "<",
     ] {
