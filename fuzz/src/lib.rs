@@ -1,5 +1,7 @@
 //! What the targets share.
 
+pub mod wrapping;
+
 use cog_spec::ModelEvent;
 
 /// The bytes in chunks of this size.

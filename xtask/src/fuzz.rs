@@ -19,6 +19,7 @@ const TARGETS: &[&str] = &[
     "url",
     "answer",
     "condition",
+    "drafts",
 ];
 
 const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
