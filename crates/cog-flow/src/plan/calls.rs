@@ -82,9 +82,22 @@ struct FirstCall {
 }
 
 impl Compiler<'_> {
-    /// Adds the calls of the prompt.
+    /// Adds the calls of the prompt. A mention that says nothing but the module means its call with arguments, before the
+    /// mention or after it (ruling R81).
     pub(super) fn calls(&mut self, calls: &[LocatedCall<'_>]) {
-        calls.iter().for_each(|written| self.call(written));
+        let said: Vec<CallKey> = calls.iter().map(|written| CallKey::new(written.call)).collect();
+        let unnamed = said.iter().filter(|said| said.arguments.is_some() && !said.is_named());
+        let with_arguments: HashSet<&str> = unnamed.map(|said| said.module.as_str()).collect();
+        let (mentions, calls): (Vec<_>, Vec<_>) = calls
+            .iter()
+            .zip(&said)
+            .partition(|(_, said)| said.is_bare() && with_arguments.contains(&*said.module));
+        for (written, _) in calls.into_iter().chain(mentions) {
+            self.call(written);
+        }
+        // Both are searched by position.
+        self.calls.sort_by_key(|call| call.position);
+        self.mentions.sort_by_key(|mention| mention.position);
     }
 
     fn call(&mut self, written: &LocatedCall<'_>) {

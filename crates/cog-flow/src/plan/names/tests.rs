@@ -160,6 +160,8 @@ fn call_that_is_named_again_means_the_same_result() {
         "@call:judge(a)[as=one] @call:judge(a)[as=one]",
         "@call:judge @call:judge(b)[as=two] @call:judge {{two.data}}",
         "@call:judge(a)[as=one] @call:judge(b) @call:plain({{one.data}})",
+        "First @call:judge tells, then:\n@call:judge(a $INPUT)",
+        "@call:judge says what @call:plain({{judge.data}}) needs: @call:judge and @call:plain",
     ] {
         let found = checked("requires: []", prompt);
         assert_eq!(shown(&found), [""; 0], "{prompt}");
@@ -203,6 +205,21 @@ fn call_that_is_named_again_means_the_same_result() {
     }
     let rounds = "pattern: iterative\niteration: {max_rounds: 2}\ndataflow:\n  - {from: input, to: plain, mapping: {}}";
     assert!(findings(rounds, "@call:judge(a) @call:judge(b)").contains(&differ.to_owned()), "calls run once");
+}
+
+#[test]
+fn mention_before_the_call_means_its_result() {
+    let prompt =
+        "What `@call:judge` says of @call:plain, both below.\n@call:judge(a)\n@call:plain({{judge.data}})";
+    let checked = checked("requires: []", prompt);
+    assert_eq!(shown(&checked), [""; 0]);
+    let flow = checked.into_flow().unwrap();
+    let plan = flow.root();
+    let part = |name: &str| plan.parts.iter().position(|part| part.name == name).unwrap();
+    let mentioned: Vec<usize> = plan.mentions.iter().map(|mention| mention.part).collect();
+    assert_eq!(mentioned, [part("judge"), part("plain"), part("judge"), part("plain")]);
+    assert!(plan.mentions.is_sorted_by_key(|mention| mention.position));
+    assert_eq!(plan.calls.iter().map(|call| call.part).collect::<Vec<_>>(), [part("judge"), part("plain")]);
 }
 
 #[test]
