@@ -124,9 +124,10 @@ impl Assembler {
             }
             ModelEvent::Usage(usage) => self.reply.usage = Some(usage),
             ModelEvent::Finished(reason) => self.reply.finish = Some(reason),
-            // Reasoning is never a part of the answer, and the caller handles tool calls and media.
+            // Reasoning is never a part of the answer, even if there is nothing else.
+            ModelEvent::Reasoning(_) => self.reply.has_reasoning = true,
+            // The caller handles tool calls and media.
             ModelEvent::Started { model: None, .. }
-            | ModelEvent::Reasoning(_)
             | ModelEvent::ReasoningItem(_)
             | ModelEvent::ToolCall(_)
             | ModelEvent::Media(_) => {}

@@ -25,6 +25,16 @@ pub(crate) fn empty() -> ErrorBody {
         .with_details(reason("empty"))
 }
 
+/// The provider sent reasoning and no text (E1000): the answer may be in the reasoning, where it is only a draft.
+pub(crate) fn only_reasoning() -> ErrorBody {
+    ErrorBody::new(Code::ParseError, "The model sent only reasoning, and no text")
+        .suggest(
+            "Allow more tokens or less reasoning; a server that takes the answer for reasoning needs another reasoning \
+             parser, or none.",
+        )
+        .with_details(reason("reasoning"))
+}
+
 /// The reply is not JSON (E1000).
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
     match error.kind() {

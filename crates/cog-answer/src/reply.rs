@@ -22,6 +22,10 @@ pub(crate) struct Reply {
     parser: Parser,
     listener: Listener,
     bytes: usize,
+    /// Whether the text has anything but white space.
+    has_text: bool,
+    /// Whether the provider sent reasoning apart from the text.
+    pub(crate) has_reasoning: bool,
     syntax_error: Option<SyntaxError>,
     /// The text before any JSON document. It is only recorded if the model may generate media with it.
     prose: Option<String>,
@@ -51,6 +55,8 @@ impl Reply {
             parser: parser(rules),
             listener: Listener::new(rules),
             bytes: 0,
+            has_text: false,
+            has_reasoning: false,
             syntax_error: None,
             prose: rules.makes_media().then(String::new),
             attempt_text: AttemptText::default(),
@@ -65,6 +71,7 @@ impl Reply {
     pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut ChunkSequencer) {
         let Self { parser, listener, .. } = self;
         self.bytes += text.len();
+        self.has_text = self.has_text || !text.trim().is_empty();
         if rules.attempts() > 1 {
             self.attempt_text.push(text);
         }
@@ -194,7 +201,8 @@ impl Reply {
         let Self { parser, listener, .. } = self;
         // The end may close strings and containers, or settle which document is the answer: both are events.
         match parser.finish(&mut |event| listener.on_event(rules, &event, out)) {
-            Err(_) if self.bytes == 0 => Err(error::empty()),
+            Err(_) if !self.has_text && self.has_reasoning => Err(error::only_reasoning()),
+            Err(_) if !self.has_text => Err(error::empty()),
             Err(error) => Err(error::not_json(&error)),
             Ok(_) if self.parser.has_second_object() => Err(error::several_objects()),
             Ok(End::Truncated) => Err(error::truncated()),

@@ -212,3 +212,29 @@ fn silent_run_emits_only_what_its_envelope_needs() {
     });
     assert_eq!(kinds.collect::<Vec<_>>(), ["meta", "meta", "error"]);
 }
+
+#[test]
+fn reply_of_reasoning_alone_is_told_from_an_empty_one() {
+    let draft = r#"{"result": "r", "rationale": "y"}"#;
+    for (reasoning, text, reason) in [
+        (Some(draft), "", "reasoning"),
+        (Some("Hm."), " \n", "reasoning"),
+        (None, "", "empty"),
+        (None, "\n", "empty"),
+    ] {
+        let (mut assembler, _) = Assembler::new(plain());
+        if let Some(reasoning) = reasoning {
+            send(&mut assembler, ModelEvent::Reasoning(reasoning.to_owned()));
+        }
+        send(&mut assembler, ModelEvent::Text(text.to_owned()));
+        send(&mut assembler, ModelEvent::Finished(FinishReason::Stop));
+        let envelope = finish(assembler);
+        assert_eq!(envelope["error"]["code"], "E1000");
+        assert_eq!(envelope["error"]["details"]["reason"], reason, "{reasoning:?} {text:?}");
+    }
+    let (mut assembler, _) = Assembler::new(plain());
+    send(&mut assembler, ModelEvent::Reasoning("Hm.".to_owned()));
+    send(&mut assembler, ModelEvent::Text("I cannot say.".to_owned()));
+    send(&mut assembler, ModelEvent::Finished(FinishReason::Stop));
+    assert_eq!(finish(assembler)["error"]["details"].get("reason"), None, "the text is no answer");
+}
