@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cog_harmony::citation::Sources;
-use cog_json::{Segment, ToJson, Value};
+use cog_json::{Node, Segment, ToJson, Value};
 use cog_schema::{MediaSlot, Placement, Violation};
 use cog_spec::{Chunk, Code, ErrorBody, Warning};
 
@@ -65,9 +65,18 @@ impl PendingReply {
     }
 
     /// Returns the slots of the media that the model itself wrote into its data.
-    pub fn written(&self) -> Vec<MediaSlot> {
-        let data = self.data();
-        data.map(|data| self.assembler.rules.contract.media_outputs(data.node())).unwrap_or_default()
+    ///
+    /// What the model states about such a media item is checked here, because [`PendingReply::put`] replaces it with what the
+    /// bytes say: a wrong statement would be mended without an entry in the ledger (ruling R25).
+    pub fn written(&mut self) -> Vec<MediaSlot> {
+        let Some(data) = self.data() else { return Vec::new() };
+        let slots = self.assembler.rules.contract.media_outputs(data.node());
+        for slot in &slots {
+            if let Some(item) = patch::resolve(data.node(), &slot.path) {
+                self.refused.extend(misstated(item, slot));
+            }
+        }
+        slots
     }
 
     /// Inserts values into the data.
@@ -144,6 +153,36 @@ impl PendingReply {
         assembler.emit_failure(failure.without(&assembler.rules.keys), usage, now);
         out.extend(assembler.sequencer.drain());
     }
+}
+
+/// Returns what is wrong with the statements about a media item that is inline: the type, which is required, and the facts
+/// (SPEC 4.3).
+fn misstated(item: Node<'_>, slot: &MediaSlot) -> Vec<Violation> {
+    const FACTS: [&str; 3] = ["width", "height", "duration_ms"];
+    let path = &slot.path;
+    if item.get_str("type") != Some("base64") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    match item.get("media_type") {
+        Some(media_type) if media_type.is_string() => {}
+        Some(other) => found.push(mistyped(&format!("{path}.media_type"), other, "a string")),
+        None if slot.allows("media_type") => {
+            let path = format!("{path}.media_type");
+            found.push(error::violation(&path, "required", "`media_type` is required but missing"));
+        }
+        None => {}
+    }
+    for name in FACTS {
+        // A dialect that requires every member makes the model write null for an absent one.
+        let fact = item.get(name).filter(|fact| !fact.is_null() && fact.as_u64().is_none());
+        found.extend(fact.map(|fact| mistyped(&format!("{path}.{name}"), fact, "an integer")));
+    }
+    found
+}
+
+fn mistyped(path: &str, node: Node<'_>, allowed: &str) -> Violation {
+    error::violation(path, "type", format!("found {}; allowed: {allowed}", error::named(node.kind())))
 }
 
 impl Assembler {

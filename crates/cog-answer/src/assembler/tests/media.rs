@@ -90,8 +90,51 @@ fn generated_media_are_inserted_before_the_answer_is_checked() {
 #[test]
 fn media_that_the_model_wrote_have_their_slot() {
     let text = reply(json!({ "data": { "cover": image() } })).to_string();
-    let written = data_of(&painting(), &text).0.written();
+    let (mut pending, _) = data_of(&painting(), &text);
+    let written = pending.written();
     assert_eq!(written.iter().map(|slot| slot.path.to_string()).collect::<Vec<_>>(), ["data.cover"]);
+    assert!(!pending.is_refused());
+}
+
+#[test]
+fn wrong_statements_about_written_media_are_violations() {
+    let inline = json!({ "type": "base64", "media_type": "image/png", "data": "aGk=", "width": 2 });
+    let mut lists = painting();
+    let mut schema = with_slot();
+    schema["data"]["properties"]["pages"] =
+        json!({ "type": "array", "items": { "$ref": "#/$defs/MediaOutput" } });
+    lists.contract = rules(manifest(Tier::Decision), &schema).contract;
+    for (changes, expected) in [
+        (json!({}), None),
+        (json!({ "width": null, "note": "x" }), None),
+        (json!({ "media_type": null }), Some("media_type type")),
+        (json!({ "width": "wide" }), Some("width type")),
+        (json!({ "height": 2.5 }), Some("height type")),
+        (json!({ "duration_ms": -1 }), Some("duration_ms type")),
+    ] {
+        let mut item = inline.clone();
+        item.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        for (at, data) in [("cover", json!({ "cover": item })), ("pages[0]", json!({ "pages": [item] }))] {
+            let (mut pending, out) = data_of(&lists, &reply(json!({ "data": data })).to_string());
+            assert_eq!(pending.written().len(), 1);
+            assert_eq!(pending.is_refused(), expected.is_some(), "{item}");
+            if let Some(expected) = expected {
+                let violation = end(pending, out)["error"]["details"]["violations"][0].clone();
+                let found = format!(
+                    "{} {}",
+                    violation["path"].as_str().unwrap(),
+                    violation["rule"].as_str().unwrap()
+                );
+                assert_eq!(found, format!("data.{at}.{expected}"));
+            }
+        }
+    }
+    let untyped = json!({ "type": "base64", "data": "aGk=" });
+    let (mut pending, out) =
+        data_of(&painting(), &reply(json!({ "data": { "cover": untyped } })).to_string());
+    pending.written();
+    let envelope = end(pending, out);
+    assert_eq!(envelope["error"]["details"]["violations"][0]["path"], "data.cover.media_type");
 }
 
 #[test]
