@@ -239,8 +239,8 @@ fn message(violations: &[Violation]) -> String {
 
 // Error codes as models and older runtimes write them (ruling R31).
 
-/// Returns the code of text: one of the table, by its number, name or older text; one that the manifest declares; or
-/// E2004 for any other that the error schema lists.
+/// Returns the code of text: one of the table, by its number, name or older text; one that the manifest declares; or one
+/// that the error schema allows. Of the latter, a number stays as it is, and a text is E2004.
 pub(crate) fn normalise(code: &str, declared: &[(String, String)], contract: &Contract) -> Option<ErrorCode> {
     if let Some(standard) = code.parse().ok().or_else(|| Code::from_text(code)) {
         return Some(ErrorCode::Standard(standard));
@@ -248,7 +248,10 @@ pub(crate) fn normalise(code: &str, declared: &[(String, String)], contract: &Co
     if declared.iter().any(|(known, _)| known == code) {
         return Some(ErrorCode::Declared(code.to_owned()));
     }
-    contract.lists_code(code).then_some(ErrorCode::Standard(Code::NoActionPossible))
+    contract.allows_code(code).then(|| match ErrorCode::is_number(code) {
+        true => ErrorCode::Declared(code.to_owned()),
+        false => ErrorCode::Standard(Code::NoActionPossible),
+    })
 }
 
 /// Checks an error against the contract, with its code as written, normalised, or as the model wrote it: one of them

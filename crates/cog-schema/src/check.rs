@@ -191,8 +191,17 @@ impl Contract {
         violations
     }
 
-    /// Returns whether the module's error schema lists a code, so that it is never unknown (ruling R31).
-    pub fn lists_code(&self, text: &str) -> bool {
+    /// Returns whether the module's error schema names `code` and allows this one, so that it is never unknown (ruling R31).
+    pub fn allows_code(&self, text: &str) -> bool {
+        let Some(error) = &self.error else { return false };
+        let schemas = self.graph.members(error.id, "code");
+        let code = Value::from(serde_json::Value::from(text));
+        let is_allowed = !schemas.is_empty() && schemas.iter().all(|id| self.accepts(*id, code.node()));
+        is_allowed || self.lists_code(text)
+    }
+
+    /// Returns whether a branch of the error schema lists a code.
+    fn lists_code(&self, text: &str) -> bool {
         let Some(error) = &self.error else { return false };
         let schemas = self.graph.all_possible(&self.graph.members(error.id, "code"));
         schemas.into_iter().any(|id| {
@@ -210,7 +219,7 @@ impl Contract {
         }
         let text = error.get("code")?.as_str()?;
         let mut declared = self.rules.error_codes.iter();
-        if is_specified(text) || declared.any(|declared| declared == text) || self.lists_code(text) {
+        if is_specified(text) || declared.any(|declared| declared == text) || self.allows_code(text) {
             return None;
         }
         let message = if ErrorCode::is_declarable(text) {

@@ -307,12 +307,12 @@ impl<'de> Deserialize<'de> for Code {
     }
 }
 
-/// The code in an envelope: one of the table, or one that the module's manifest declares (E5xxx–E9xxx).
+/// The code in an envelope: one of the table, or one of the module's own (ruling R31).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorCode {
     /// A code of the table.
     Standard(Code),
-    /// A code that the module's manifest declares.
+    /// A code that the module's manifest declares (E5xxx–E9xxx), or that its error schema allows.
     Declared(String),
 }
 
@@ -336,6 +336,11 @@ impl ErrorCode {
     /// Returns whether a module may declare the code: E5000 to E9999.
     pub fn is_declarable(text: &str) -> bool {
         matches!(text.as_bytes(), [b'E', b'5'..=b'9', a, b, c] if [a, b, c].iter().all(|d| d.is_ascii_digit()))
+    }
+
+    /// Returns whether text has the form of a code: `E` and four digits, from E1000 on.
+    pub fn is_number(text: &str) -> bool {
+        matches!(text.as_bytes(), [b'E', b'1'..=b'9', a, b, c] if [a, b, c].iter().all(|d| d.is_ascii_digit()))
     }
 
     /// Returns the name of a code of the table; none for a declared code.

@@ -75,9 +75,14 @@ impl ErrorBody {
 
     /// Creates an error with a code of the table, or with a declared code, which has no `recoverable`.
     pub fn with_code(code: ErrorCode, message: impl Into<String>) -> Self {
-        let recoverable = match code {
+        let recoverable = match &code {
             ErrorCode::Standard(code) => code.recoverable().as_bool(),
-            ErrorCode::Declared(_) => None,
+            // Most errors of the input and of the run can be mended, most of the output and of the system cannot.
+            ErrorCode::Declared(code) => match code.as_bytes().get(1) {
+                Some(b'1' | b'2') => Some(true),
+                Some(b'3' | b'4') => Some(false),
+                _ => None,
+            },
         };
         let message = message.into();
         Self { code, message, recoverable, suggestion: None, details: None, client_message: None }

@@ -556,6 +556,40 @@ mod adversarial {
     }
 
     #[test]
+    fn a_code_that_the_modules_error_schema_allows_is_kept() {
+        let with_code = |code: Value| {
+            let mut schema = schema(json!({}));
+            schema["error"] = json!({ "required": ["code"], "properties": { "code": code } });
+            rules(manifest(Tier::Decision), &schema)
+        };
+        let numbers = with_code(json!({ "type": "string", "pattern": "^E[1-4][0-9]{3}$" }));
+        let any = with_code(json!({ "type": "string" }));
+        for (rules, said, code, recoverable) in [
+            (&numbers, "E2042", "E2042", json!(true)),
+            (&numbers, "E3042", "E3042", json!(false)),
+            (&any, "E1099", "E1099", json!(true)),
+            (&any, "FILE_TOO_COMPLEX", "E2004", json!(false)),
+            (&any, "E7001", "E7001", Value::Null),
+        ] {
+            let envelope = error(rules, json!({ "code": said, "message": "Split it." }));
+            assert_eq!(envelope["error"]["code"], code, "{said}: {envelope}");
+            assert_eq!(
+                envelope["error"].get("recoverable").cloned().unwrap_or_default(),
+                recoverable,
+                "{said}"
+            );
+            assert_eq!(envelope["meta"]["confidence"], 0.6, "{said}");
+            let legacy = if said == code { Value::Null } else { json!(said) };
+            assert_eq!(envelope["error"]["details"]["legacy_code"], legacy, "{said}");
+        }
+        let own = json!({ "code": "E2042", "message": "Split it.", "recoverable": false });
+        assert_eq!(error(&numbers, own)["error"]["recoverable"], false);
+        let excluded = error(&numbers, json!({ "code": "FILE_TOO_COMPLEX", "message": "Split it." }));
+        assert_eq!(excluded["error"]["code"], "E3001");
+        assert_eq!(excluded["error"]["details"]["model_error"]["code"], "FILE_TOO_COMPLEX");
+    }
+
+    #[test]
     fn number_of_warnings_is_bounded() {
         let item = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
         let list = json!({ "list": { "type": "array", "items": item } });

@@ -39,14 +39,29 @@ fn codes_of_the_error_schema_are_known() {
     for code in [json!({ "enum": ["OOPS", "OTHER"] }), json!({ "const": "OOPS" })] {
         let document = json!({ "error": { "properties": { "code": code } } });
         let contract = contract(document, &rules(Tier::Decision));
-        assert!(contract.lists_code("OOPS") && !contract.lists_code("NONE"), "{code}");
+        assert!(contract.allows_code("OOPS") && !contract.allows_code("NONE"), "{code}");
         let check = |code: &str| {
             lines(&contract.check_error(Tree::from(json!({ "code": code, "message": "m" })).node()))
         };
         assert_eq!(check("OOPS"), [""; 0]);
         assert!(check("NONE").contains(&"error.code error_code E3001".to_owned()));
     }
-    assert!(!contract(json!({}), &rules(Tier::Decision)).lists_code("OOPS"));
+    assert!(!contract(json!({}), &rules(Tier::Decision)).allows_code("OOPS"));
+}
+
+#[test]
+fn code_that_the_error_schema_allows_by_pattern_or_type_is_known() {
+    for (code, allowed, excluded) in [
+        (json!({ "type": "string", "pattern": "^E[1-4][0-9]{3}$" }), "E2042", "OOPS"),
+        (json!({ "type": "string", "minLength": 4 }), "FILE_TOO_COMPLEX", "NO"),
+        (json!({ "anyOf": [{ "pattern": "^X_" }, { "const": "OOPS" }] }), "X_1", "Y_1"),
+    ] {
+        let document = json!({ "error": { "properties": { "code": code } } });
+        let contract = contract(document, &rules(Tier::Decision));
+        assert!(contract.allows_code(allowed) && !contract.allows_code(excluded), "{code}");
+    }
+    let unnamed = contract(json!({ "error": { "required": ["details"] } }), &rules(Tier::Decision));
+    assert!(!unnamed.allows_code("OOPS"));
 }
 
 #[test]
