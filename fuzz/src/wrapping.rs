@@ -183,7 +183,7 @@ impl Builder<'_> {
         self.enclosed(Mark { open: open.to_owned(), close: close.to_owned(), place, may_stay_open: true })
     }
 
-    /// A mark with a name that nobody knows.
+    /// A mark with an unknown name.
     fn unknown(&mut self, place: &Place) -> Flow {
         let name = self.name();
         let upper = name.to_uppercase();

@@ -5,7 +5,7 @@ mod model_error;
 mod open;
 
 use cog_harmony::{Finding, citation};
-use cog_json::{Node, Path, ToJson, Value};
+use cog_json::{Node, Path, Segment, ToJson, Value};
 use cog_schema::{DataCheck, ExcessInsights, Violation};
 use cog_spec::{Code, ErrorBody, Meta, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning, WarningCode};
 
@@ -37,7 +37,8 @@ fn note_dropped(parsed: &mut ParsedReply) {
     let (arms, other) = match parsed.shape {
         Shape::Envelope { ok: true } => (["data", "error"], "partial_data"),
         Shape::Envelope { ok: false } => (["error", "partial_data"], "data"),
-        Shape::Bare => return,
+        // The missing `ok` is a violation; other members would only add noise.
+        Shape::WithoutOk | Shape::Bare => return,
     };
     let dropped = parsed.value.members().filter(|(key, member)| {
         let is_part = ["ok", "meta"].contains(key) || arms.contains(key) || key.starts_with('_');
@@ -60,6 +61,7 @@ pub(crate) fn partial(rules: &AnswerRules, parsed: &ParsedReply) -> Option<Value
     let value = &parsed.value;
     let data = match parsed.shape {
         Shape::Envelope { ok } => value.get("data").filter(|_| ok)?,
+        Shape::WithoutOk => value.get("data")?,
         Shape::Bare => value.node(),
     };
     repair::partial_data(rules, value, data)
@@ -74,24 +76,67 @@ pub(crate) fn aggregate(rule: RiskRule, data: Node<'_>) -> Option<Risk> {
     risks.map(|risk| risk.level()).max()
 }
 
-/// Replaces the model's own risk with the aggregate. Returns a warning if that lowers it.
-fn apply(rule: RiskRule, data: Node<'_>, states_risk: bool, meta: &mut Meta) -> Option<Warning> {
-    let level = aggregate(rule, data)?;
-    let own = std::mem::replace(&mut meta.risk, level.into()).level();
-    (states_risk && level < own).then(|| {
-        let list = rule.list().unwrap_or_default();
-        let message = format!("The model states risk `{own}`; the greatest in `data.{list}` is `{level}`.");
-        Warning::new(WarningCode::RiskLowered, message)
-    })
+/// The risk that the rules of the run give an answer.
+struct RuledRisk {
+    level: Risk,
+    /// What decides: the risk rule, or the parts of a composition.
+    by: String,
+    /// The rule lowers what the model states.
+    warning: Option<Warning>,
 }
 
-/// Raises the risk to the greatest one of the parts of a composition, unless the module states it explicitly
-/// (docs/spec/composition.md).
-fn raise(rule: RiskRule, parts: Option<Risk>, meta: &mut Meta) {
-    let greater = parts.filter(|risk| rule != RiskRule::Explicit && *risk > meta.risk.level());
-    if let Some(risk) = greater {
-        meta.risk = risk.into();
+/// Returns the greatest risk in the list of the risk rule, or otherwise the model's own, raised to the greatest one of the
+/// parts of a composition (docs/spec/composition.md).
+fn ruled_risk(
+    rules: &AnswerRules,
+    own: Option<Risk>,
+    states_risk: bool,
+    data: Node<'_>,
+) -> Option<RuledRisk> {
+    let rule = rules.manifest.risk_rule;
+    let aggregated = aggregate(rule, data);
+    let parts = rules.parts_risk.filter(|_| rule != RiskRule::Explicit);
+    let (level, by) = match parts.filter(|parts| Some(*parts) > aggregated.or(own)) {
+        Some(parts) => (parts, "the parts of the composition".to_owned()),
+        None => (aggregated?, format!("`{rule}`")),
+    };
+    let lowered = own.filter(|own| states_risk && level < *own);
+    let warning = lowered.map(|own| {
+        let list = rule.list().unwrap_or_default();
+        let greatest = aggregated.unwrap_or(level);
+        let message =
+            format!("The model states risk `{own}`; the greatest in `data.{list}` is `{greatest}`.");
+        Warning::new(WarningCode::RiskLowered, message)
+    });
+    Some(RuledRisk { level, by, warning })
+}
+
+/// Returns a meta with the risk that the rules give it.
+fn with_risk(meta: &Value, risk: Risk) -> Value {
+    let level = risk.as_str();
+    patch::insert(meta, &[(vec![Segment::Key("risk")], &level)])
+}
+
+/// Checks the meta of an answer. What the model states must follow the specification; the module's schema is held against the
+/// risk that leaves the run, after the rules have decided it (ruling R21).
+fn check_meta(
+    rules: &AnswerRules,
+    stated: &Value,
+    meta: &Value,
+    ruled: Option<&RuledRisk>,
+) -> Vec<Violation> {
+    let mut violations = rules.contract.check_meta(meta.node());
+    let Some(RuledRisk { level, by, .. }) = ruled else { return violations };
+    for violation in violations.iter_mut().filter(|one| one.path == "meta.risk") {
+        // The model did not choose this value, so it is no enum value that it invented.
+        violation.code = Code::OutputSchemaViolation;
+        violation.message = format!("by {by} the risk is `{level}`, which the schema of meta excludes");
+        violation.suggestion = Some("Allow it in the schema of meta, or set `meta.risk_rule`.".to_owned());
     }
+    if stated.node().is_object() {
+        violations.extend(rules.contract.check_risk(stated.node()));
+    }
+    violations
 }
 
 // Checks meta and data against the contract.
@@ -102,7 +147,8 @@ const MAX_REPORTED: usize = 32;
 /// An answer that conforms to its contract.
 struct ConformingAnswer {
     meta: Meta,
-    states_risk: bool,
+    /// The meta as the model stated it.
+    model_meta: Value,
     data: Value,
     changed: Vec<Path>,
     ledger: Ledger,
@@ -112,15 +158,19 @@ struct ConformingAnswer {
 }
 
 fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Box<Failure>> {
-    let ReplyParts { meta, states_risk, is_bare, data, mut ledger, mut violations } = opened;
-    violations.extend(rules.contract.check_meta(meta.node()));
-    let data = data.unwrap_or_default();
+    let ReplyParts { meta: model_meta, states_risk, shape, data, mut ledger, mut violations } = opened;
     // Data that are missing or of another type were reported; their members would be reported once more.
-    let (data, check) =
-        match violations.iter().any(|violation| violation.path == "data" || violation.path == "ok") {
-            true => (data, DataCheck::default()),
-            false => check_data(rules, data, &mut ledger),
-        };
+    let (data, check) = match data {
+        Some(data) => check_data(rules, data, &mut ledger),
+        None => (Value::default(), DataCheck::default()),
+    };
+    let own_risk = model_meta.get("risk").and_then(RiskValue::read).map(|risk| risk.level());
+    let ruled = ruled_risk(rules, own_risk, states_risk, data.node());
+    let meta = match &ruled {
+        Some(risk) if model_meta.node().is_object() => with_risk(&model_meta, risk.level),
+        _ => model_meta.clone(),
+    };
+    violations.extend(check_meta(rules, &model_meta, &meta, ruled.as_ref()));
     violations.extend(check.violations);
     // Sealing hashes the packet, which makes sense only for an answer that is otherwise valid.
     let handoff = match violations.is_empty() {
@@ -130,8 +180,8 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
         }),
         false => None,
     };
-    let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
-    let warnings = warnings(unknown, check.excess_insights);
+    let unknown = check.unknown.iter().filter(|path| !(shape == Shape::Bare && is_of_meta(path)));
+    let mut warnings = warnings(unknown, check.excess_insights);
     let read = Meta::read(meta.node());
     if violations.is_empty() && read.is_none() {
         violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
@@ -139,12 +189,17 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     let meta = match read.filter(|_| violations.is_empty()) {
         Some(_) if rules.strict && !ledger.entries().is_empty() => Err(error::repaired(ledger.entries())),
         Some(meta) => Ok(meta),
+        // The model's own meta is all that tells how sure it was of an answer that cannot be read as one.
+        None if shape == Shape::WithoutOk => Err(error::from_violations_with(&violations, |w| {
+            w.field("meta", &model_meta);
+        })),
         None => Err(error::from_violations(&violations)),
     };
     match meta {
         Ok(meta) => {
+            warnings.extend(ruled.and_then(|risk| risk.warning));
             let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
-            Ok(ConformingAnswer { meta, states_risk, data, changed, ledger, warnings, handoff })
+            Ok(ConformingAnswer { meta, model_meta, data, changed, ledger, warnings, handoff })
         }
         Err(error) => Err(Box::new(Failure {
             partial_data: repair::partial_data(rules, &data, data.node()),
@@ -203,14 +258,11 @@ fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<Excess
 const LOW_FOR_DECISION: f64 = 0.5;
 
 fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<Failure>> {
-    let ConformingAnswer { mut meta, states_risk, data, changed, ledger, mut warnings, handoff } = checked;
-    // A refusal reports what the model itself stated, before the risk rule changed it (rulings R2, R3).
-    let model_meta = meta.clone();
-    warnings.extend(apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
-    raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);
+    let ConformingAnswer { meta, model_meta, data, changed, ledger, mut warnings, handoff } = checked;
     let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node), &rules.sources);
     let refusal = refusal(rules, &meta, data.node());
     if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
+        // A refusal reports what the model itself stated, before the rules changed it (rulings R2, R3).
         let details = error::details(|w| {
             w.field("meta", &model_meta);
             if !citations.is_empty() {

@@ -1,6 +1,7 @@
 //! Whether a reply is an envelope or bare data (ruling R28).
 
 use cog_json::{Event, EventKind, Node, Segment};
+use cog_schema::Contract;
 
 /// The shape of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,18 +11,26 @@ pub(crate) enum Shape {
         /// The value of `ok`.
         ok: bool,
     },
+    /// An envelope that lacks a boolean `ok`, so that its outcome is unknown.
+    WithoutOk,
     /// The data without an envelope.
     Bare,
 }
 
-impl Shape {
-    /// Returns the shape of a complete reply: an object with a boolean `ok` is an envelope.
-    fn from_root(root: Node<'_>) -> Self {
-        match root.get("ok").and_then(Node::as_bool) {
-            Some(ok) => Self::Envelope { ok },
-            None => Self::Bare,
-        }
-    }
+/// Returns whether a reply has the parts of an envelope: `meta`, and `data` or `error`.
+fn has_parts(root: Node<'_>) -> bool {
+    has_object(root, "meta") && (has_object(root, "data") || has_object(root, "error"))
+}
+
+fn has_object(root: Node<'_>, key: &str) -> bool {
+    root.get(key).is_some_and(Node::is_object)
+}
+
+/// Returns whether a module's own data have the members of an envelope, so that they show nothing.
+fn has_own_parts(contract: &Contract) -> bool {
+    let Some(shape) = contract.shape("data") else { return false };
+    let names = shape.member_names();
+    names.contains(&"meta") && (names.contains(&"data") || names.contains(&"error"))
 }
 
 /// The keys that an envelope may start with.
@@ -34,6 +43,8 @@ const ENVELOPE_KEYS: [&str; 4] = ["ok", "meta", "data", "error"];
 #[derive(Debug)]
 pub(crate) struct Recognizer {
     expects_data: bool,
+    /// Bare data of the module may look like an envelope.
+    has_own_parts: bool,
     shape: Option<Shape>,
     /// A member arrived before the shape was known.
     has_passed_member: bool,
@@ -47,9 +58,14 @@ pub(crate) struct Recognizer {
 
 impl Recognizer {
     /// `expects_data`: the module's format requests bare data.
-    pub(crate) fn new(expects_data: bool) -> Self {
+    pub(crate) fn new(expects_data: bool, contract: &Contract) -> Self {
+        Self::with_parts(expects_data, has_own_parts(contract))
+    }
+
+    fn with_parts(expects_data: bool, has_own_parts: bool) -> Self {
         Self {
             expects_data,
+            has_own_parts,
             shape: None,
             has_passed_member: false,
             has_passed_data: false,
@@ -66,7 +82,7 @@ impl Recognizer {
 
     /// Starts again at the members next to the wrapper.
     pub(crate) fn start_beside_wrapper(&self) -> Self {
-        Self { roots: self.roots, ..Self::new(self.expects_data) }
+        Self { roots: self.roots, ..Self::with_parts(self.expects_data, self.has_own_parts) }
     }
 
     /// Returns the shape, once it is known.
@@ -97,12 +113,22 @@ impl Recognizer {
     /// is inside the wrapper if `is_unwrapped`.
     pub(crate) fn finish(&self, root: Node<'_>, is_unwrapped: bool) -> (Shape, bool) {
         let has_one_root = self.roots <= 1 + usize::from(is_unwrapped);
-        match self.shape {
-            Some(Shape::Bare) => (Shape::Bare, !self.has_passed_member && has_one_root),
-            early => {
-                let shape = Shape::from_root(root);
-                (shape, early == Some(shape) && !self.has_passed_data && has_one_root)
-            }
+        let shape = self.shape_of(root);
+        let is_complete = match shape {
+            Shape::Bare => self.shape == Some(shape) && !self.has_passed_member,
+            _ => self.shape == Some(shape) && !self.has_passed_data,
+        };
+        (shape, is_complete && has_one_root)
+    }
+
+    /// Returns the shape of a complete reply: an object with a boolean `ok` is an envelope, and so is one with the parts of
+    /// an envelope.
+    fn shape_of(&self, root: Node<'_>) -> Shape {
+        // What was emitted as data stays data, whatever members followed.
+        match root.get("ok").and_then(Node::as_bool).filter(|_| self.shape != Some(Shape::Bare)) {
+            Some(ok) => Shape::Envelope { ok },
+            None if has_parts(root) && !self.has_own_parts => Shape::WithoutOk,
+            None => Shape::Bare,
         }
     }
 
@@ -110,6 +136,7 @@ impl Recognizer {
     pub(crate) fn draft<'a>(&self, root: Node<'a>) -> Option<Node<'a>> {
         match self.shape? {
             Shape::Envelope { ok } => root.get("data").filter(|_| ok),
+            Shape::WithoutOk => None,
             Shape::Bare => Some(root),
         }
     }
@@ -136,7 +163,7 @@ mod tests {
     /// event.
     fn recognise(parser: Parser, expects_data: bool, text: &str) -> (Option<Shape>, Shape, bool) {
         let mut parser = parser;
-        let mut recognizer = Recognizer::new(expects_data);
+        let mut recognizer = Recognizer::with_parts(expects_data, false);
         let read = parser.push(text.as_bytes(), &mut |event| {
             if recognizer.is_beside_wrapper(&event) {
                 recognizer = recognizer.start_beside_wrapper();
@@ -157,6 +184,9 @@ mod tests {
             (r#"{"meta": {}, "ok": true, "data": {}}"#, Some(SUCCESS), SUCCESS, true),
             (r#"{"data": {}, "ok": true}"#, Some(SUCCESS), SUCCESS, false),
             (r#"{"ok": "yes", "data": {}}"#, None, Shape::Bare, false),
+            (r#"{"ok": "yes", "meta": {}, "data": {}}"#, None, Shape::WithoutOk, false),
+            (r#"{"meta": {}, "error": {}}"#, None, Shape::WithoutOk, false),
+            (r#"{"meta": {}, "data": []}"#, None, Shape::Bare, false),
             (r#"{"a": 1}"#, None, Shape::Bare, false),
         ] {
             let found = recognise(Parser::tolerant(Limits::model_output()), false, text);
@@ -174,9 +204,28 @@ mod tests {
             let found = recognise(Parser::tolerant(Limits::model_output()), true, text);
             assert_eq!(found, (Some(Shape::Bare), Shape::Bare, is_complete), "{text}");
         }
-        let envelope =
-            recognise(Parser::tolerant(Limits::model_output()), true, r#"{"ok": true, "data": {}}"#);
-        assert_eq!(envelope, (Some(SUCCESS), SUCCESS, true));
+        for (text, shape, is_complete) in [
+            (r#"{"ok": true, "data": {}}"#, SUCCESS, true),
+            (r#"{"meta": {}, "data": {}}"#, Shape::WithoutOk, false),
+            (r#"{"a": 1, "meta": {}, "data": {}}"#, Shape::WithoutOk, false),
+        ] {
+            let (_, found, complete) = recognise(Parser::tolerant(Limits::model_output()), true, text);
+            assert_eq!((found, complete), (shape, is_complete), "{text}");
+        }
+    }
+
+    #[test]
+    fn data_whose_schema_names_the_parts_of_an_envelope_are_data() {
+        let mut schema = crate::testing::schema(serde_json::json!({ "meta": {}, "data": {} }));
+        for (names, expected) in [(true, Shape::Bare), (false, Shape::WithoutOk)] {
+            if !names {
+                schema["data"]["properties"].as_object_mut().unwrap().remove("data");
+            }
+            let rules = crate::testing::rules(crate::testing::manifest(cog_spec::Tier::Decision), &schema);
+            let recognizer = Recognizer::new(true, &rules.contract);
+            let reply = cog_json::Value::parse(r#"{"meta": {}, "data": {}}"#).unwrap();
+            assert_eq!(recognizer.finish(reply.node(), false).0, expected, "{names}");
+        }
     }
 
     #[test]

@@ -286,19 +286,21 @@ impl Contract {
         let Some(part) = self.meta.as_ref().filter(|part| !self.accepts(part.id, meta)) else {
             return Vec::new();
         };
-        let own_risk = meta.get("risk").filter(|risk| risk.is_object() && self.allows_custom_risk());
-        let checked = CheckedMeta { meta, without_risk: own_risk.is_some() };
-        let Ok(checked) = Value::parse(&checked.to_json()) else { return Vec::new() };
+        let Ok(checked) = Value::parse(&CheckedMeta { meta }.to_json()) else { return Vec::new() };
         let errors = self.errors(part.id, checked.node());
         let mut violations = self.violations(&errors, path, checked.node(), answer_code);
-        if own_risk.is_some() {
-            violations.retain(|one| one.path != "meta.risk");
+        if meta.get("risk").is_some_and(Node::is_object) {
+            // Only the schema that names `risk` says whether it may be an object (ruling R20).
+            for violation in violations.iter_mut().filter(|one| one.path == "meta.risk") {
+                violation.code = Code::InvalidEnum;
+            }
         }
         violations
     }
 
-    /// Checks that the risk is a known level, `{custom, reason}` if that is allowed, or a value of the module's schema.
-    fn check_risk(&self, meta: Node<'_>) -> Option<Violation> {
+    /// Checks by the rules of the specification that the risk of a meta is a known level, or `{custom, reason}` if that is
+    /// allowed. Other levels are left to the module's schema if it has the field.
+    pub fn check_risk(&self, meta: Node<'_>) -> Option<Violation> {
         let Some(risk) = meta.get("risk") else { return Some(absent(&below_meta("risk"), "risk")) };
         if risk.is_object() {
             let path = below_meta("risk");
@@ -313,13 +315,12 @@ impl Contract {
             };
         }
         match risk.as_str() {
-            // The module's own schema decides about other levels if it has the field.
             Some(level) if level.parse::<Risk>().is_ok() || self.facts.names_risk => None,
             level => Some(unknown_risk(risk, level, &below_meta("risk"))),
         }
     }
 
-    /// Returns whether a custom risk is allowed (ruling R20).
+    /// Returns whether the manifest allows a custom risk (ruling R20). The module's schema decides too, if it names `risk`.
     fn allows_custom_risk(&self) -> bool {
         self.rules.enums.strategy == EnumStrategy::Extensible && self.rules.tier != Some(Tier::Exec)
     }
@@ -336,18 +337,14 @@ impl Contract {
 /// The members of meta that the module's schema checks.
 struct CheckedMeta<'a> {
     meta: Node<'a>,
-    without_risk: bool,
 }
 
 /// Written by hand: a meta without some of its members.
 impl ToJson for CheckedMeta<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
-            for (key, value) in self.meta.members() {
-                let is_left_out = RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk";
-                if !is_left_out {
-                    w.field(key, &value);
-                }
+            for (key, value) in self.meta.members().filter(|(key, _)| !RUNTIME_KEYS.contains(key)) {
+                w.field(key, &value);
             }
         });
     }

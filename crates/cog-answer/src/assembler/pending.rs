@@ -47,7 +47,7 @@ impl PendingReply {
     pub fn data(&self) -> Option<Value> {
         let parsed = &self.ended.as_ref().ok()?.parsed;
         match parsed.shape {
-            Shape::Envelope { ok: false } => None,
+            Shape::Envelope { ok: false } | Shape::WithoutOk => None,
             Shape::Envelope { ok: true } => {
                 Some(parsed.value.get("data").map(|data| parsed.value.child(data)).unwrap_or_default())
             }

@@ -18,8 +18,7 @@ pub(super) struct ReplyParts {
     pub(super) meta: Value,
     /// Whether the model itself states a risk.
     pub(super) states_risk: bool,
-    /// The reply is bare data, which may contain fields of meta.
-    pub(super) is_bare: bool,
+    pub(super) shape: Shape,
     /// None if they are absent.
     pub(super) data: Option<Value>,
     pub(super) ledger: Ledger,
@@ -31,6 +30,9 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> ReplyParts {
     let ParsedReply { value, shape, mut ledger } = parsed;
     let (data, violations) = match shape {
         Shape::Envelope { .. } => data_of_envelope(value.node()),
+        Shape::WithoutOk => {
+            (value.get("data").filter(|data| data.is_object()), vec![without_ok(value.node())])
+        }
         Shape::Bare => data_alone(rules, value.node(), &mut ledger),
     };
     let data = data.map(|data| drop_nulls(rules, &value, data, "data"));
@@ -46,7 +48,7 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> ReplyParts {
     };
     let states_risk = reply_meta.as_ref().is_ok_and(ReplyMeta::states_risk);
     let meta = reply_meta.map_or_else(|meta| meta, |reply_meta| reply_meta.repair(&fill, &mut ledger));
-    ReplyParts { meta, states_risk, is_bare: !is_envelope, data, ledger, violations }
+    ReplyParts { meta, states_risk, shape, data, ledger, violations }
 }
 
 /// Returns the meta of an envelope, or the value in its place that is not an object. A null counts as absent, as for
@@ -82,6 +84,21 @@ fn data_of_envelope(root: Node<'_>) -> (Option<Node<'_>>, Vec<Violation>) {
         violations.push(error::violation("error", "envelope", "`ok` is true, but there is an `error`"));
     }
     (data, violations)
+}
+
+/// Returns the violation of an envelope that lacks a boolean `ok` (ruling R28).
+fn without_ok(root: Node<'_>) -> Violation {
+    match root.get("ok").filter(|ok| !ok.is_null()) {
+        Some(ok) => error::violation(
+            "ok",
+            "type",
+            format!("found {}; allowed: true or false", error::named(ok.kind())),
+        ),
+        None => {
+            let message = "`ok` is required but missing: true with `data`, false with `error`";
+            error::violation("ok", "required", message)
+        }
+    }
 }
 
 /// Ruling R28.

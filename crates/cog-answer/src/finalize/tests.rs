@@ -113,6 +113,75 @@ mod risk {
         }
     }
 
+    /// A module whose meta schema allows only these levels.
+    fn limited(levels: Value) -> AnswerRules {
+        let mut schema = schema(json!({ "changes": { "type": "array" } }));
+        schema["meta"] = json!({ "properties": { "risk": { "enum": levels } } });
+        rules(manifest(Tier::Decision), &schema)
+    }
+
+    #[test]
+    fn schema_of_meta_decides_about_the_aggregated_risk() {
+        let changes = |own: &str, risk: &str| {
+            let more = json!({ "meta": { "risk": own }, "data": { "changes": [{ "risk": risk }] } });
+            answer(&limited(json!(["none", "low"])), &reply(more))
+        };
+        let excluded = changes("low", "high");
+        assert_eq!(excluded["error"]["code"], "E3001", "{excluded}");
+        let violation = &excluded["error"]["details"]["violations"][0];
+        assert_eq!(violation["path"], "meta.risk");
+        assert!(violation["message"].as_str().unwrap().contains("max_changes_risk"), "{violation}");
+        // What the rule replaces is not held against the schema.
+        let replaced = changes("high", "low");
+        assert_eq!((&replaced["ok"], &replaced["meta"]["risk"]), (&json!(true), &json!("low")));
+        let without_list =
+            answer(&limited(json!(["none", "low"])), &reply(json!({ "meta": { "risk": "high" } })));
+        assert_eq!(without_list["error"]["code"], "E3005");
+    }
+
+    #[test]
+    fn schema_of_meta_decides_about_the_risk_of_the_parts() {
+        let mut composed = limited(json!(["low"]));
+        composed.parts_risk = Some(cog_spec::Risk::Medium);
+        let raised = answer(&composed, &reply(json!({})));
+        assert_eq!(raised["error"]["details"]["violations"][0]["path"], "meta.risk");
+        assert_eq!(raised["error"]["code"], "E3001");
+    }
+
+    #[test]
+    fn verify_agrees_with_a_run_about_the_aggregated_risk() {
+        for (levels, valid) in [(json!(["none", "low"]), false), (json!(["none", "low", "high"]), true)] {
+            let rules = limited(levels);
+            let more = json!({ "meta": { "risk": "high" }, "data": { "changes": [{ "risk": "high" }] } });
+            let reply = reply(more);
+            let verdict =
+                crate::verify::verify(&reply.to_string(), None, Some((&rules.manifest, &rules.contract)));
+            assert_eq!(verdict.valid, valid, "{:?}", verdict.violations);
+            assert_eq!(answer(&rules, &reply)["ok"], valid);
+        }
+    }
+
+    #[test]
+    fn object_is_a_risk_only_if_the_schema_of_meta_allows_one() {
+        let custom = json!({ "meta": { "risk": { "custom": "legal", "reason": "Faces are visible." } } });
+        let object = json!({ "type": "object" });
+        for (risk, code) in [
+            (None, Value::Null),
+            (Some(json!({})), Value::Null),
+            (Some(json!({ "description": "How risky it is." })), Value::Null),
+            (Some(json!({ "oneOf": [{ "enum": ["low"] }, object] })), Value::Null),
+            (Some(json!({ "enum": ["none", "low", "medium", "high"] })), json!("E3005")),
+            (Some(json!({ "type": "string" })), json!("E3005")),
+        ] {
+            let mut schema = schema(json!({}));
+            if let Some(risk) = &risk {
+                schema["meta"] = json!({ "properties": { "risk": risk } });
+            }
+            let rules = rules(manifest(Tier::Decision), &schema);
+            assert_eq!(code_of(&rules, custom.clone()), code, "{risk:?}");
+        }
+    }
+
     #[test]
     fn a_risk_that_was_never_stated_is_not_lowered() {
         let text = r#"{"ok": true, "meta": {"confidence": 0.9, "explain": "x"}, "data": {"result": "r", "rationale": "y", "changes": [{"risk": "low"}]}}"#;
@@ -225,6 +294,40 @@ mod repair {
         assert_eq!(envelope.get("_warnings"), None);
         let unwrapping = with(|manifest| manifest.compat.runtime_auto_wrap = false);
         assert_eq!(answer_text(&unwrapping, bare)["error"]["details"]["violations"][0]["path"], "ok");
+    }
+
+    #[test]
+    fn an_envelope_without_ok_is_not_data() {
+        let meta = json!({ "confidence": 0.31, "risk": "high", "explain": "Faces are visible." });
+        let data = reply(json!({}))["data"].clone();
+        let open = json!({ "input": {}, "output": { "type": "object" } });
+        let old = rules(Manifest::with_defaults("old", Format::V21, None), &open);
+        for (ok, rule) in [(None, "required"), (Some(json!("true")), "type"), (Some(json!(null)), "required")]
+        {
+            let mut lacking = json!({ "meta": meta, "data": data });
+            if let Some(ok) = ok {
+                lacking["ok"] = ok;
+            }
+            for rules in [&plain(), &old] {
+                let envelope = answer(rules, &lacking);
+                assert_eq!(envelope["error"]["code"], "E3001", "{lacking}");
+                let violation = &envelope["error"]["details"]["violations"][0];
+                assert_eq!((&violation["path"], &violation["rule"]), (&json!("ok"), &json!(rule)));
+                assert_eq!(envelope["error"]["details"]["meta"], meta);
+                assert_eq!(envelope["partial_data"], data);
+            }
+        }
+        let failed = json!({ "meta": meta, "error": { "code": "E2004", "message": "No." } });
+        assert_eq!(answer(&plain(), &failed)["error"]["details"]["violations"][0]["path"], "ok");
+    }
+
+    #[test]
+    fn every_violation_of_an_envelope_without_ok_is_reported() {
+        let lacking = json!({ "meta": { "confidence": 2 }, "data": { "result": 7, "rationale": "r" } });
+        let envelope = answer(&plain(), &lacking);
+        let violations = envelope["error"]["details"]["violations"].as_array().unwrap();
+        let paths: Vec<&str> = violations.iter().map(|one| one["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["ok", "meta.confidence", "data.result"]);
     }
 
     #[test]
@@ -507,6 +610,40 @@ mod errors_of_the_model {
     }
 
     #[test]
+    fn a_code_that_the_modules_error_schema_allows_is_kept() {
+        let with_code = |code: Value| {
+            let mut schema = schema(json!({}));
+            schema["error"] = json!({ "required": ["code"], "properties": { "code": code } });
+            rules(manifest(Tier::Decision), &schema)
+        };
+        let numbers = with_code(json!({ "type": "string", "pattern": "^E[1-4][0-9]{3}$" }));
+        let any = with_code(json!({ "type": "string" }));
+        for (rules, said, code, recoverable) in [
+            (&numbers, "E2042", "E2042", json!(true)),
+            (&numbers, "E3042", "E3042", json!(false)),
+            (&any, "E1099", "E1099", json!(true)),
+            (&any, "FILE_TOO_COMPLEX", "E2004", json!(false)),
+            (&any, "E7001", "E7001", Value::Null),
+        ] {
+            let envelope = error(rules, json!({ "code": said, "message": "Split it." }));
+            assert_eq!(envelope["error"]["code"], code, "{said}: {envelope}");
+            assert_eq!(
+                envelope["error"].get("recoverable").cloned().unwrap_or_default(),
+                recoverable,
+                "{said}"
+            );
+            assert_eq!(envelope["meta"]["confidence"], 0.6, "{said}");
+            let legacy = if said == code { Value::Null } else { json!(said) };
+            assert_eq!(envelope["error"]["details"]["legacy_code"], legacy, "{said}");
+        }
+        let own = json!({ "code": "E2042", "message": "Split it.", "recoverable": false });
+        assert_eq!(error(&numbers, own)["error"]["recoverable"], false);
+        let excluded = error(&numbers, json!({ "code": "FILE_TOO_COMPLEX", "message": "Split it." }));
+        assert_eq!(excluded["error"]["code"], "E3001");
+        assert_eq!(excluded["error"]["details"]["model_error"]["code"], "FILE_TOO_COMPLEX");
+    }
+
+    #[test]
     fn the_modules_error_schema_sees_the_normalised_code() {
         let mut schema = schema(json!({}));
         schema["error"] = json!({ "properties": { "code": { "pattern": "^E[1-4][0-9]{3}$" }, "message": { "minLength": 5 } } });
@@ -553,40 +690,6 @@ mod adversarial {
         let envelope = answer_once(&rules, &list_of("1"));
         assert_eq!(envelope["error"]["details"]["violations"].as_array().map(Vec::len), Some(256));
         assert_eq!(envelope.get("partial_data"), None);
-    }
-
-    #[test]
-    fn a_code_that_the_modules_error_schema_allows_is_kept() {
-        let with_code = |code: Value| {
-            let mut schema = schema(json!({}));
-            schema["error"] = json!({ "required": ["code"], "properties": { "code": code } });
-            rules(manifest(Tier::Decision), &schema)
-        };
-        let numbers = with_code(json!({ "type": "string", "pattern": "^E[1-4][0-9]{3}$" }));
-        let any = with_code(json!({ "type": "string" }));
-        for (rules, said, code, recoverable) in [
-            (&numbers, "E2042", "E2042", json!(true)),
-            (&numbers, "E3042", "E3042", json!(false)),
-            (&any, "E1099", "E1099", json!(true)),
-            (&any, "FILE_TOO_COMPLEX", "E2004", json!(false)),
-            (&any, "E7001", "E7001", Value::Null),
-        ] {
-            let envelope = error(rules, json!({ "code": said, "message": "Split it." }));
-            assert_eq!(envelope["error"]["code"], code, "{said}: {envelope}");
-            assert_eq!(
-                envelope["error"].get("recoverable").cloned().unwrap_or_default(),
-                recoverable,
-                "{said}"
-            );
-            assert_eq!(envelope["meta"]["confidence"], 0.6, "{said}");
-            let legacy = if said == code { Value::Null } else { json!(said) };
-            assert_eq!(envelope["error"]["details"]["legacy_code"], legacy, "{said}");
-        }
-        let own = json!({ "code": "E2042", "message": "Split it.", "recoverable": false });
-        assert_eq!(error(&numbers, own)["error"]["recoverable"], false);
-        let excluded = error(&numbers, json!({ "code": "FILE_TOO_COMPLEX", "message": "Split it." }));
-        assert_eq!(excluded["error"]["code"], "E3001");
-        assert_eq!(excluded["error"]["details"]["model_error"]["code"], "FILE_TOO_COMPLEX");
     }
 
     #[test]

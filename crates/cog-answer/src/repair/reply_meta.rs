@@ -1,8 +1,8 @@
 //! The meta of a reply, repaired.
 
 use cog_json::{Node, ToJson, Value, Writer};
-use cog_schema::{Contract, Violation};
-use cog_spec::{RUNTIME_KEYS, RepairRule, Risk};
+use cog_schema::{Contract, Member, Violation};
+use cog_spec::{RUNTIME_KEYS, RepairRule, Risk, Strictness};
 
 use super::Ledger;
 use crate::AnswerRules;
@@ -171,11 +171,25 @@ pub(crate) fn violations(meta: Node<'_>, rules: &AnswerRules) -> Vec<Violation> 
     let repaired = ReplyMeta::from_meta(meta.to_value()).repair(&fill, &mut ledger);
     let filled: Vec<&str> =
         ledger.entries().iter().filter(|one| one.before.is_none()).map(|one| one.path.as_str()).collect();
+    // The rules of the specification hold for what the model states, whatever becomes of it.
+    let is_ruled = may_be_ruled(rules) && rules.contract.check_risk(repaired.node()).is_none();
     let mut violations = rules.contract.check_meta(repaired.node());
     // A member that the runtime fills in is missing in the reply, and no violation of the model.
     violations
         .retain(|one| !filled.contains(&one.path.as_str()) && (one.path != "meta" || filled.is_empty()));
+    violations.retain(|one| !(is_ruled && one.path == "meta.risk"));
     violations
+}
+
+/// Returns whether the risk of an answer may still be replaced, by a list in its data or by the parts of a composition, so that
+/// the model's own risk decides nothing before the end (ruling R21).
+fn may_be_ruled(rules: &AnswerRules) -> bool {
+    let Some(list) = rules.manifest.risk_rule.list() else { return false };
+    let may_list = rules.contract.shape("data").is_none_or(|shape| match shape.member(list) {
+        Member::Known(_) => true,
+        Member::Any | Member::Absent => !shape.forbids(list) && rules.manifest.strictness != Strictness::High,
+    });
+    rules.parts_risk.is_some() || may_list
 }
 
 /// Returns whether no rule would change a meta: the required members come first, none is null, `explain` is tidy, and
@@ -247,6 +261,7 @@ mod tests {
     fn filled_member_is_not_reported_while_the_reply_arrives() {
         let mut schema = crate::testing::schema(serde_json::json!({}));
         schema["meta"] = serde_json::json!({ "properties": { "risk": { "enum": ["low"] } } });
+        schema["data"]["additionalProperties"] = false.into();
         let rules = crate::testing::rules(crate::testing::manifest(cog_spec::Tier::Decision), &schema);
         let paths = |meta: &str| -> Vec<String> {
             let violations = violations(Value::parse(meta).unwrap().node(), &rules);

@@ -214,7 +214,7 @@ fn silent_run_emits_only_what_its_envelope_needs() {
 }
 
 #[test]
-fn reply_of_reasoning_alone_is_told_from_an_empty_one() {
+fn reply_of_reasoning_alone_is_distinguished_from_an_empty_one() {
     let draft = r#"{"result": "r", "rationale": "y"}"#;
     for (reasoning, text, reason) in [
         (Some(draft), "", "reasoning"),
