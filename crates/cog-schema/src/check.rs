@@ -191,13 +191,14 @@ impl Contract {
         violations
     }
 
-    /// Returns whether the module's error schema names `code` and allows this one, so that it is never unknown (ruling R31).
+    /// Returns whether the module's error schema names `code` and allows this one, so that it is never unknown (ruling R31). A code
+    /// that a manifest can declare must be declared, or listed.
     pub fn allows_code(&self, text: &str) -> bool {
         let Some(error) = &self.error else { return false };
         let schemas = self.graph.members(error.id, "code");
         let code = Value::from(serde_json::Value::from(text));
         let is_allowed = !schemas.is_empty() && schemas.iter().all(|id| self.accepts(*id, code.node()));
-        is_allowed || self.lists_code(text)
+        is_allowed && !ErrorCode::is_declarable(text) || self.lists_code(text)
     }
 
     /// Returns whether a branch of the error schema lists a code.

@@ -60,6 +60,11 @@ fn code_that_the_error_schema_allows_by_pattern_or_type_is_known() {
         let contract = contract(document, &rules(Tier::Decision));
         assert!(contract.allows_code(allowed) && !contract.allows_code(excluded), "{code}");
     }
+    let any = contract(
+        json!({ "error": { "properties": { "code": { "type": "string" } } } }),
+        &rules(Tier::Decision),
+    );
+    assert!(any.allows_code("OOPS") && !any.allows_code("E7001"), "a manifest declares such codes");
     let unnamed = contract(json!({ "error": { "required": ["details"] } }), &rules(Tier::Decision));
     assert!(!unnamed.allows_code("OOPS"));
 }

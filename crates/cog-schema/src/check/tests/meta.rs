@@ -52,11 +52,23 @@ fn keys_of_the_runtime_are_not_checked() {
 #[test]
 fn custom_risk_needs_extensible_enums_and_not_tier_exec() {
     let meta = json!({ "confidence": 0.95, "risk": { "custom": "legal", "reason": "r" }, "explain": "e" });
-    assert_eq!(violations(schema(), &rules(Tier::Decision), meta.clone()), [""; 0]);
+    assert_eq!(violations(json!({}), &rules(Tier::Decision), meta.clone()), [""; 0]);
     assert_eq!(violations(schema(), &rules(Tier::Exec), meta.clone()), ["meta.risk extensible_enum E3005"]);
     let mut strict = rules(Tier::Decision);
     strict.enums.strategy = EnumStrategy::Strict;
     assert_eq!(violations(json!({}), &strict, meta), ["meta.risk extensible_enum E3005"]);
+}
+
+#[test]
+fn schema_that_names_risk_decides_whether_it_may_be_an_object() {
+    let meta = json!({ "confidence": 0.95, "risk": { "custom": "legal", "reason": "r" }, "explain": "e" });
+    let words = violations(schema(), &rules(Tier::Decision), meta.clone());
+    assert!(!words.is_empty());
+    assert!(words.iter().all(|one| one.starts_with("meta.risk ") && one.ends_with(" E3005")), "{words:?}");
+    let mut either = schema();
+    let object = json!({ "type": "object", "required": ["custom", "reason"] });
+    either["meta"]["properties"]["risk"] = json!({ "oneOf": [{ "enum": ["none", "low"] }, object] });
+    assert_eq!(violations(either, &rules(Tier::Decision), meta), [""; 0]);
 }
 
 #[test]
