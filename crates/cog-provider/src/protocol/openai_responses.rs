@@ -2,7 +2,7 @@
 //!
 //! Every request has `store: false`: the vendor does not store the response for later requests.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use cog_harmony::{
     Message, Part, Role, ToolChoice, ToolDefinition,
@@ -163,8 +163,14 @@ fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError
     reply.start(response);
     // After a stream, the text has already arrived in deltas.
     if !reply.has_content() {
+        let mut seen = HashSet::new();
         // A body and a stream number their items alike.
-        (0..).zip(elements(response, "output")).for_each(|(index, item)| complete_item(reply, index, item));
+        for (index, item) in (0..).zip(elements(response, "output")) {
+            // Some servers list an item twice, which would give the answer twice.
+            if item.get_str("id").is_none_or(|id| seen.insert(id)) {
+                complete_item(reply, index, item);
+            }
+        }
     }
     let calls = elements(response, "output").any(|item| item.get_str("type") == Some("function_call"));
     let reason = response.pointer("/incomplete_details/reason").and_then(Node::as_str);
