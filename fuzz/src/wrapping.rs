@@ -126,8 +126,9 @@ impl Builder<'_> {
         self.bytes.next().copied().unwrap_or_default()
     }
 
-    fn choose<T: Copy>(&mut self, list: &[T]) -> T {
-        list[usize::from(self.next()) % list.len()]
+    fn choose<T: Copy + Default>(&mut self, list: &[T]) -> T {
+        let at = usize::from(self.next());
+        list.iter().cycle().nth(at).copied().unwrap_or_default()
     }
 
     fn push(&mut self, text: &str) {
@@ -206,7 +207,7 @@ impl Builder<'_> {
         if place.is_comment && at == 5 {
             return Flow::More;
         }
-        let (open, close) = forms[at].clone();
+        let (open, close) = forms.into_iter().nth(at).unwrap_or_default();
         let mut inside = self.inside(place, at > 5);
         inside.is_comment |= at == 5;
         self.enclosed(Mark { open, close, place: inside, may_stay_open: true })
@@ -243,7 +244,7 @@ impl Builder<'_> {
                 return Flow::End;
             }
         }
-        if mark.may_stay_open && place.depth == 1 && self.next() % 4 == 0 {
+        if mark.may_stay_open && place.depth == 1 && self.next().is_multiple_of(4) {
             // All that follows is a draft.
             self.reply.is_regular = false;
             while self.reply.text.len() < MAX_TEXT && !self.bytes.as_slice().is_empty() {
