@@ -284,7 +284,6 @@ const TOOL_SCHEMA: &[&str] = &[
     "function_declarations",
     "function_parameters",
     "input_schema",
-    "tool schema",
 ];
 /// Texts in messages about the schema of the answer.
 const ANSWER_SCHEMA: &[&str] = &[
@@ -312,7 +311,8 @@ const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"
 /// The body, which may be large, is parsed only for a message that names a part.
 pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> {
     let lower = message.to_ascii_lowercase();
-    let names_schema = names_any(&lower, SCHEMA) && !is_about_tool_schema(&lower);
+    let has_tools = memmem::find(body, b"\"tools\":[").is_some();
+    let names_schema = names_any(&lower, SCHEMA) && !(has_tools && is_about_tool_schema(&lower));
     if names_any(&lower, SYSTEM_ROLE) && memmem::find(body, b"\"role\":\"system\"").is_some() {
         return Some(RejectedPart::SystemRole);
     }

@@ -1,9 +1,12 @@
 //! Tests of errors that vendors report instead of an answer: with status 200, in their own words, or with what the model
 //! wrote.
 
+use std::sync::Arc;
+
 use cog_harmony::{Conversation, Message, Part, Role};
 use cog_provider::{
-    HttpProvider, Interruption, ModelRequest, OptionalPart, ProviderError, RejectedPart, vendors::Vendor,
+    HttpProvider, Interruption, ModelRequest, OptionalPart, ProviderError, RejectedPart, ToolRequest,
+    vendors::Vendor,
 };
 use cog_spec::{Code, FinishReason, ModelEvent};
 use cog_testkit::{Mock, Reply, Wire};
@@ -174,9 +177,15 @@ async fn done_marker_ends_a_reply_of_every_protocol() {
 
 /// Returns the part of the request that the server rejects with this message.
 async fn rejected_part(status: u16, message: &str) -> Option<RejectedPart> {
+    rejected_part_of(true, status, message).await
+}
+
+/// Returns the part of a request, which may have tools together with a schema.
+async fn rejected_part_of(has_tools: bool, status: u16, message: &str) -> Option<RejectedPart> {
     let mock = Mock::start([Reply::error(status, message)]);
-    let custom = vendor("custom", &mock);
+    let custom = vendor("openrouter", &mock);
     let mut request = request_with_schema(&custom);
+    request.tools = has_tools.then(|| Arc::new(ToolRequest { parallel: true, ..ToolRequest::default() }));
     request.generation.max_tokens = Some(700);
     request.generation.stop = vec!["END".to_owned()];
     match events_of(&custom, &request).await.unwrap_err() {
@@ -206,6 +215,8 @@ async fn rejected_limit_of_tokens_has_another_name() {
     ] {
         assert_eq!(rejected_part(400, message).await, expected, "{message}");
     }
+    let grammar = "The compiled grammar is too large. Simplify your tool schemas, or tools.0 of them.";
+    assert_eq!(rejected_part_of(false, 400, grammar).await, Some(RejectedPart::Schema));
 }
 
 #[tokio::test]
