@@ -108,7 +108,8 @@ pub struct Usage {
     pub output_image_tokens: Option<u64>,
     /// The class of service that the provider used, as the provider names it.
     pub service_tier: Option<String>,
-    /// The number of calls whose tokens are unknown or not all counted, because they were stopped; none if there are none.
+    /// The number of calls whose tokens were not all counted: estimated for a lost reply, otherwise unknown; none if there
+    /// are none.
     pub uncounted_calls: Option<u32>,
     /// The cost; none if no price is known.
     #[serde(default, deserialize_with = "cost_if_known")]
@@ -163,10 +164,10 @@ struct UsageForm {
     /// The class of service that the provider used, as the provider names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<String>,
-    /// The number of calls whose tokens are unknown or not all counted, because they were stopped.
+    /// The number of calls whose tokens were not all counted: estimated for a lost reply, otherwise unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     uncounted_calls: Option<u32>,
-    /// The cost at list prices, without taxes and discounts; null if no price is known.
+    /// The cost at list prices or the operator's, without taxes and discounts; null if no price is known.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::CostOrNull"))]
     cost: Option<Cost>,
 }

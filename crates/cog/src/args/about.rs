@@ -59,7 +59,7 @@ SSL_CERT_FILE and SSL_CERT_DIR apply to all calls to providers.
   timeout = \"2m\"                       # also: first_token_timeout, idle_timeout
   retries = 2                          # also: strict, breaker_failures, breaker_reset_timeout
   effort = \"low\"                       # also: verbosity, service_tier
-  [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url
+  [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url, prices
   model = \"gemini-3.8-flash\"
   [media]                              # in ~/.config/cog/config.toml only
   allow = [\"10.1.0.0/16\", \"media.internal:8443\"]   # in addition to the public network
