@@ -145,8 +145,8 @@ pub(crate) fn misaddressed(module: &Module, packet: Option<&Handoff>) -> Option<
 const TOKEN_LIMIT: OptionalPart = OptionalPart::Setting("max_tokens");
 
 impl Plan {
-    /// Removes the part of the request that the provider rejected, or renames it, and returns the warning about it. None if the request
-    /// has no such part, or if the caller chose it. Each call removes something, so that the calls end.
+    /// Removes the part of the request that the provider rejected, or sends it in another form, and returns the warning about
+    /// it. None if the request has no such part, or if the caller chose it. Each form is tried once, so that the calls end.
     pub(crate) fn reduce(&mut self, error: &ProviderError) -> Option<Warning> {
         let ProviderError::Rejected { part: Some(part), .. } = error else { return None };
         let change = match part {

@@ -175,6 +175,24 @@ async fn done_marker_ends_a_reply_of_every_protocol() {
     }
 }
 
+#[tokio::test]
+async fn model_that_refuses_media_is_no_bad_request() {
+    let image = Part::image_at("data:image/png;base64,iVBORw0KGgo=");
+    let with_image = Message::new(Role::User, vec![Part::text("Look."), image]);
+    let with_image = ModelRequest::new(Conversation::new([with_image]));
+    let mention =
+        ModelRequest::new(Conversation::new([Message::user(r#"{"type":"image_url","images":[]}"#)]));
+    for wire in [Wire::OpenAi, Wire::OpenAiResponses, Wire::Anthropic, Wire::Gemini, Wire::Ollama] {
+        let mock = Mock::start([Reply::error(400, "This model does not support image input")]);
+        let error = events_of(&provider(wire, &mock), &with_image).await.unwrap_err();
+        assert!(matches!(error, ProviderError::MediaRejected { .. }), "{}: {error:?}", wire.name());
+        assert_eq!((error.code(), error.recoverable()), (Code::MultimodalNotSupported, false));
+        assert!(error.allows_fallback());
+        let error = events_of(&provider(wire, &mock), &mention).await.unwrap_err();
+        assert!(matches!(error, ProviderError::Rejected { .. }), "{}: {error:?}", wire.name());
+    }
+}
+
 /// Returns the part of the request that the server rejects with this message.
 async fn rejected_part(status: u16, message: &str) -> Option<RejectedPart> {
     rejected_part_of(true, status, message).await

@@ -125,6 +125,52 @@ fn field_that_a_gateway_rejects_is_left_out_once() {
 }
 
 #[test]
+fn limit_of_tokens_is_renamed_and_then_left_out() {
+    let place = Place::new();
+    place.write(
+        "m/module.yaml",
+        "name: m\nversion: 1.0.0\ntier: decision\nresponsibility: Decides.\ngeneration: {max_tokens: 700}\n",
+    );
+    place.write("m/prompt.md", "Decide.");
+    place.write("m/schema.json", r#"{"input": {}, "data": {"type": "object"}}"#);
+    let reject = |name: &str| {
+        Reply::error(400, format!("Unsupported parameter: '{name}'")).when(format!("\"{name}\":"))
+    };
+    let answer = Reply::text(
+        r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"rationale": "r"}}"#,
+    );
+    let names = ["max_completion_tokens", "max_tokens"];
+    for rejected in [&names[..1], &names[..]] {
+        let mock = Mock::start(rejected.iter().map(|name| reject(name)).chain([answer.clone()]));
+        let args = ["run", "./m", "--input-json", "{}"];
+        let answer = json(&asking(&place, &mock, &args).output().unwrap());
+        assert_eq!(answer["ok"], true, "{answer}");
+        let warnings = answer["_warnings"].as_array().unwrap();
+        assert!(
+            warnings.len() == rejected.len() && warnings.iter().all(|it| it["code"] == "W4016"),
+            "{answer}"
+        );
+        let bodies: Vec<_> = mock.requests().into_iter().map(|request| request.body).collect();
+        let sent: Vec<_> =
+            bodies.iter().map(|body| names.map(|name| body.get(name) == Some(&700.into()))).collect();
+        assert_eq!(sent, [[true, false], [false, true], [false, false]][..=rejected.len()]);
+    }
+}
+
+#[test]
+fn system_text_moves_for_a_model_without_a_system_role() {
+    let place = Place::new();
+    let reject = Reply::error(400, "System role not supported").when("\"role\":\"system\"");
+    let mock = Mock::start([reject, Reply::text(REPLY)]);
+    let answer = json(&asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]).output().unwrap());
+    assert_eq!((&answer["ok"], &answer["_warnings"][0]["code"]), (&true.into(), &"W4016".into()));
+    let bodies: Vec<_> = mock.requests().into_iter().map(|request| request.body).collect();
+    let system = bodies[0]["messages"][0]["content"].as_str().unwrap();
+    assert_eq!(bodies[1]["messages"].as_array().unwrap().len(), 1);
+    assert!(bodies[1]["messages"][0]["content"].as_str().unwrap().starts_with(system));
+}
+
+#[test]
 fn preferred_setting_that_a_gateway_rejects_is_left_out_and_a_chosen_one_is_not() {
     let place = Place::new();
     let reject = || Reply::error(400, "Unsupported parameter: 'verbosity' is not supported with this model.");
