@@ -261,7 +261,8 @@ impl Finder {
 
     /// Returns the most similar name of a module that is a subdirectory.
     fn nearest_directory(&self, name: &str) -> Option<String> {
-        let mut modules = files::directory_names(&self.working_directory);
+        // The working directory of the command line is the empty path, which cannot be listed.
+        let mut modules = files::directory_names(&self.working_directory.join("."));
         modules.retain(|module| has_manifest(&self.working_directory.join(module)));
         nearest(name, modules.iter().map(String::as_str)).map(str::to_owned)
     }

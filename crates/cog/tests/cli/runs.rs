@@ -530,6 +530,14 @@ fn run_under_nohup_outlives_its_terminal() {
 }
 
 #[test]
+fn misspelt_name_of_a_directory_is_corrected() {
+    let place = Place::new();
+    assert!(place.cog(["new", "triage"]).output().unwrap().status.success());
+    let output = place.cog(["run", "traige", "--args", "x"]).output().unwrap();
+    assert!(stderr(&output).contains("help: Did you mean `triage`?"), "{}", stderr(&output));
+}
+
+#[test]
 fn file_with_rows_is_for_a_batch() {
     let place = Place::new();
     for (file, text) in [
