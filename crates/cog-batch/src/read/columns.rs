@@ -197,11 +197,16 @@ impl ColumnsError {
                 Some((column, field)) => {
                     format!("Map it with --map '{field}={column}', or ignore it with --ignore-unknown.")
                 }
-                None => format!(
-                    "Ignore them with --ignore-unknown, carry them to the results with --keep, or map one with --map \
-                     FIELD=COLUMN. The fields are {}. If the columns are not separated by commas, set --delimiter.",
-                    quoted(fields)
-                ),
+                None => match delimiter_in(columns) {
+                    Some(delimiter) => {
+                        format!("The columns look separated by `{delimiter}`: set --delimiter '{delimiter}'.")
+                    }
+                    None => format!(
+                        "Ignore them with --ignore-unknown, carry them to the results with --keep, or map one with --map \
+                         FIELD=COLUMN. The fields are {}.",
+                        quoted(fields)
+                    ),
+                },
             },
             #[cfg(feature = "arrow")]
             Self::NotCarried { .. } => "Convert the column, or name another one.".to_owned(),
@@ -337,6 +342,13 @@ fn similar<'a>(columns: &'a [String], fields: &'a [String]) -> Option<(&'a Strin
     let [column] = columns else { return None };
     let field = fields.iter().find(|field| plain(field) == plain(column))?;
     Some((column, field))
+}
+
+/// Returns the character that seems to separate the columns, if the header is one name that contains it.
+fn delimiter_in(columns: &[String]) -> Option<&'static str> {
+    let [header] = columns else { return None };
+    let found = [(';', ";"), ('|', "|"), ('\t', "tab")].into_iter().find(|(char, _)| header.contains(*char));
+    found.map(|(_, name)| name)
 }
 
 fn plain(name: &str) -> String {

@@ -408,7 +408,12 @@ fn cells_that_a_spreadsheet_would_execute_are_escaped_on_request() {
 #[test]
 fn table_without_a_required_column_is_refused_before_anything_is_sent() {
     let (place, mock) = (place(), model());
-    place.write("rows.csv", "count\n1\n").write("case.csv", " Text\none\n");
+    place
+        .write("rows.csv", "count\n1\n")
+        .write("case.csv", " Text\none\n")
+        .write("tabs.csv", "text\tcount\na\t1\n");
+    let tabs = batch(&place, &mock, "tabs.csv -o -").output().unwrap();
+    assert!(stderr(&tabs).contains("set --delimiter 'tab'"), "{}", stderr(&tabs));
     let refused = batch(&place, &mock, "rows.csv -o -").output().unwrap();
     assert!(stderr(&refused).contains("there is no column for `text`"), "{}", stderr(&refused));
     let similar = batch(&place, &mock, "case.csv -o -").output().unwrap();
