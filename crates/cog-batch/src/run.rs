@@ -555,7 +555,13 @@ impl<S: Sink> BatchRun<'_, S> {
             expected_cost: each.zip(needed).map(|(each, needed)| each * needed),
             left: left.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             trouble: self.trouble(),
-            pause: self.batch.pace.paused_until(now).map(|until| until.duration_since(now)),
+            // While rows run, the next reply may say that the vendor takes more.
+            pause: self
+                .batch
+                .pace
+                .paused_until(now)
+                .filter(|_| self.running.is_empty())
+                .map(|until| until.duration_since(now)),
             summary: &self.summary,
         }
     }

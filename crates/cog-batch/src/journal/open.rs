@@ -90,8 +90,11 @@ pub(super) fn status(paths: &JournalPaths) -> Result<Option<JournalStatus>, Jour
     let HeaderState::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
         return Ok(None);
     };
-    // A batch that runs holds the lock. This program holds it for a moment only, and writes nothing.
+    // A batch that runs holds the lock. This program gives it back at once, so that a batch that starts meanwhile is not refused.
     let is_in_use = matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock));
+    if !is_in_use {
+        let _ = journal.unlock();
+    }
     let finished = read_finished(&journal, header.length as u64, Resume::Same);
     let finished = finished.map_err(|error| JournalError::read(&paths.journal, error))?;
     Ok(Some(JournalStatus {
