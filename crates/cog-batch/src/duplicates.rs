@@ -6,6 +6,7 @@ use std::{
 };
 
 use cog_json::{Node, ToJson as _, Value, Writer};
+use cog_spec::ErrorBody;
 
 use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, row::Position, sink::RowHead};
 
@@ -165,8 +166,13 @@ fn write_rest(line: &Value, out: &mut String, mut write: impl FnMut(&mut Writer<
 
 impl Duplicate {
     /// Returns the result of the duplicate from the line of the first row: `duplicate_of` names that row, and the usage
-    /// counts no tokens. None if the line is damaged.
-    pub(crate) fn copy<'a>(&self, line: &[u8], copy: &'a mut String) -> Option<RowResult<'a>> {
+    /// counts no tokens. None if the line is damaged. `is_unanswered` says what an error means for a row.
+    pub(crate) fn copy<'a>(
+        &self,
+        line: &[u8],
+        is_unanswered: impl FnOnce(&ErrorBody) -> bool,
+        copy: &'a mut String,
+    ) -> Option<RowResult<'a>> {
         let first = Value::parse_bytes(line).ok()?;
         let number = first.get("row")?.as_u64()?;
         let ok = first.get("ok")?.as_bool()?;
@@ -177,7 +183,9 @@ impl Duplicate {
             "meta" => w.key(name).object(|w| write_meta(w, member)),
             _ => drop(w.field(name, &member)),
         });
-        Some(RowResult::from_line(self.row, self.hash, ok, copy.as_bytes()))
+        let is_unanswered =
+            first.get("error").and_then(ErrorBody::read).is_some_and(|error| is_unanswered(&error));
+        Some(RowResult { is_unanswered, ..RowResult::from_line(self.row, self.hash, ok, copy.as_bytes()) })
     }
 }
 
@@ -208,7 +216,7 @@ mod tests {
 
     fn copy(line: &str) -> Option<(bool, String)> {
         let mut buffer = String::new();
-        let ok = duplicate().copy(line.as_bytes(), &mut buffer)?.ok;
+        let ok = duplicate().copy(line.as_bytes(), |_| false, &mut buffer)?.ok;
         Some((ok, buffer))
     }
 

@@ -158,8 +158,11 @@ impl Batch {
 
     /// Whether the provider did not answer a row although it was repeated. A runner stores such a result itself.
     pub(crate) fn is_unanswered(&self, envelope: &Envelope) -> bool {
-        let failure = envelope.error().map(|error| self.failure(error));
-        matches!(failure, Some(Failure::Overloaded(_) | Failure::Cut))
+        envelope.error().is_some_and(|error| self.is_unanswered_error(error))
+    }
+
+    pub(crate) fn is_unanswered_error(&self, error: &ErrorBody) -> bool {
+        matches!(self.failure(error), Failure::Overloaded(_) | Failure::Cut)
     }
 
     /// Returns what an error says about the provider.

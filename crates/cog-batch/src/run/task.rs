@@ -402,7 +402,9 @@ impl<S: Sink> BatchRun<'_, S> {
                 return true;
             }
         };
-        let Some(result) = row.copy(&line, &mut self.line) else { return false };
+        let batch = self.batch;
+        let copied = row.copy(&line, |error| batch.is_unanswered_error(error), &mut self.line);
+        let Some(result) = copied else { return false };
         self.summary.rows.duplicates += 1;
         if let Err(error) = self.sink.put(result).await {
             self.stop_for_sink(error);

@@ -156,3 +156,19 @@ fn stored_result_that_is_damaged_is_not_copied() {
     assert!(again.status.success(), "{}", stderr(&again));
     assert_eq!((output(&place).len(), codes(&output(&place))), (4201, vec!["ok"; 4201]));
 }
+
+#[test]
+fn duplicates_of_a_row_that_was_not_answered_get_its_next_result() {
+    let place = place();
+    let mock = Mock::start([Reply::text(ANSWER).interrupt_after(60).when("[a]"), Reply::text(ANSWER)]);
+    place.write("rows.jsonl", "\"[a]\"\n\"[b]\"\n\"[a]\"\n");
+    let args = "rows.jsonl -o out.jsonl --dedupe --concurrency 1";
+    let mut command = batch(&place, &mock, args);
+    command.env("COG_RETRIES", "0").env("COG_BREAKER_FAILURES", "0");
+    let run = command.output().unwrap();
+    assert_eq!(codes(&output(&place)), ["E2010", "ok", "E2010"], "{}", stderr(&run));
+    let mock = model();
+    let again = batch(&place, &mock, args).output().unwrap();
+    assert_eq!((again.status.code(), mock.requests().len()), (Some(0), 1), "{}", stderr(&again));
+    assert_eq!((codes(&output(&place)), duplicates(&output(&place))), (vec!["ok"; 3], vec![(2, 0)]));
+}
