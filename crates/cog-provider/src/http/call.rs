@@ -22,7 +22,7 @@ use super::{
     error::{self, Failure},
 };
 use crate::{
-    Deadline, ModelStream, ProviderError, ReplyHook, RetryHook, WireRequest,
+    Deadline, ModelStream, ProviderError, ReplyHead, ReplyHook, RetryHook, WireRequest,
     protocol::{DecodeError, Decoder, ReplyFormat},
     transport::{BodyStream, Transport, WireReply},
     vendors::{ProviderSettings, Vendor},
@@ -201,10 +201,9 @@ impl Call {
     async fn send(&self) -> Result<WireReply, Failure> {
         let sent = self.setup.transport.send(&self.setup.wire).await;
         let mut reply = sent.map_err(|error| self.context().transport_error(error))?;
-        if let Some(hook) = &self.setup.on_reply {
-            hook.receive(&reply_head(&reply));
-        }
+        let head = reply_head(&reply);
         if (200..300).contains(&reply.status) {
+            self.report(&head);
             return Ok(reply);
         }
         // A body that breaks off still has its beginning, which often names the reason.
@@ -215,7 +214,17 @@ impl Call {
             body.extend_from_slice(&chunk);
         }
         body.truncate(MAX_ERROR_BYTES);
-        Err(self.context().status_error(&reply, &body))
+        let failure = self.context().status_error(&reply, &body);
+        // Some vendors name the wait only in the body.
+        let retry_after = head.retry_after.or_else(|| failure.error.retry_after());
+        self.report(&ReplyHead { retry_after, ..head });
+        Err(failure)
+    }
+
+    fn report(&self, head: &ReplyHead) {
+        if let Some(hook) = &self.setup.on_reply {
+            hook.receive(head);
+        }
     }
 
     /// Reads one chunk of the reply.

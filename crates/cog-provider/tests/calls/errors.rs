@@ -1,12 +1,15 @@
 //! Tests of errors that vendors report instead of an answer: with status 200, in their own words, or with what the model
 //! wrote.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use cog_harmony::{Conversation, Message, Part, Role};
 use cog_provider::{
-    HttpProvider, Interruption, ModelRequest, OptionalPart, ProviderError, RejectedPart, ToolRequest,
-    vendors::Vendor,
+    HttpProvider, Interruption, ModelRequest, OptionalPart, ProviderError, RejectedPart, ReplyHook,
+    ToolRequest, vendors::Vendor,
 };
 use cog_spec::{Code, FinishReason, ModelEvent};
 use cog_testkit::{Mock, Reply, Wire};
@@ -79,6 +82,22 @@ async fn error_of_status_200_is_retried_as_that_of_its_own_status() {
     let mock = Mock::start([busy, slow, Reply::text(ANSWER)]);
     let events = events_of(&provider(Wire::OpenAi, &mock), &simple_request()).await.unwrap();
     assert_eq!((answer(&events).as_str(), mock.requests().len()), (ANSWER, 3));
+}
+
+#[tokio::test]
+async fn wait_that_only_the_body_names_is_reported_with_the_head() {
+    let body = r#"{"error": {"code": 429, "message": "You exceeded your current quota", "status": "RESOURCE_EXHAUSTED",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.002s"}]}}"#;
+    let limited = Reply::raw(body).status(429);
+    let mock = Mock::start([limited.clone(), limited.header("retry-after-ms", "1"), Reply::text(ANSWER)]);
+    let heads = Arc::<Mutex<Vec<_>>>::default();
+    let all = Arc::clone(&heads);
+    let mut request = simple_request();
+    request.on_reply =
+        Some(ReplyHook::new(move |head| all.lock().unwrap().push((head.status, head.retry_after))));
+    events_of(&provider(Wire::Gemini, &mock), &request).await.unwrap();
+    let wait = |millis| Some(Duration::from_millis(millis));
+    assert_eq!(*heads.lock().unwrap(), [(429, wait(2)), (429, wait(1)), (200, None)]);
 }
 
 #[tokio::test]
