@@ -130,7 +130,15 @@ impl ProviderInfo {
 
     /// Returns the cost of a reply of this model at a time. None if no price is known.
     pub fn cost(&self, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
-        self.own_prices.cost(model, usage, now).or_else(|| cost(self.prices?, model, usage, now))
+        self.reply_cost(model, model, usage, now)
+    }
+
+    /// Returns the cost of a reply at a time, where the server names the model that replied. A gateway may name another one
+    /// than was requested, and the operator may have set the price under either name. A list has the price of the model
+    /// that replied.
+    pub fn reply_cost(&self, requested: &str, replied: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
+        let own = self.own_prices.cost(&[replied, self.model_or_default(requested)], usage, now);
+        own.or_else(|| cost(self.prices?, replied, usage, now))
     }
 
     /// Returns the context window of a model in tokens. None if it is unknown. An empty name means the provider's own

@@ -436,9 +436,10 @@ impl Driver {
     /// their tokens have another price.
     fn set_cost(&self, assembler: &mut Assembler) {
         let provider = self.run.provider.info();
+        let requested = &self.run.request.model;
         let is_counted = |usage: &Usage| usage.output_image_tokens.or(usage.output_audio_tokens).is_some();
         assembler.set_cost(|model, usage| match self.generated.is_empty() || is_counted(usage) {
-            true => provider.cost(model, usage, clock::now()),
+            true => provider.reply_cost(requested, model, usage, clock::now()),
             false => None,
         });
     }

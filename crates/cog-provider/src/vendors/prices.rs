@@ -89,9 +89,10 @@ impl ModelPrices {
     /// No prices.
     pub const NONE: Self = Self(Vec::new());
 
-    /// Returns the cost of a reply at a time; `None` if the model has no price, or if the counts contradict each other.
-    pub(crate) fn cost(&self, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
-        let ModelPrice { input, output, cached_input, cache_write } = self.price(model)?;
+    /// Returns the cost of a reply at a time; `None` if none of the names of the model has a price, or if the counts
+    /// contradict each other.
+    pub(crate) fn cost(&self, models: &[&str], usage: &Usage, now: SystemTime) -> Option<Cost> {
+        let ModelPrice { input, output, cached_input, cache_write } = self.price(models)?;
         let read = usage.cached_input_tokens.unwrap_or(0);
         let written = usage.cache_write_input_tokens.unwrap_or(0);
         let fresh = usage.input_tokens.checked_sub(read)?.checked_sub(written)?;
@@ -107,11 +108,11 @@ impl ModelPrices {
         })
     }
 
-    /// Returns the price of a model: under its own name, otherwise under the longest beginning of it.
-    fn price(&self, model: &str) -> Option<ModelPrice> {
+    /// Returns the price of a model: under one of its names, otherwise under the longest beginning of one.
+    fn price(&self, models: &[&str]) -> Option<ModelPrice> {
         let matching = self.0.iter().filter(|(name, _)| match name.strip_suffix('*') {
-            Some(start) => model.starts_with(start),
-            None => model == name,
+            Some(start) => models.iter().any(|model| model.starts_with(start)),
+            None => models.contains(&name.as_str()),
         });
         let best = matching.max_by_key(|(name, _)| (!name.ends_with('*'), name.len()));
         best.map(|(_, price)| *price)
@@ -223,17 +224,18 @@ mod tests {
             ("gpt-6-luna", 16.0),
             ("", 32.0),
         ] {
-            assert_eq!(prices.price(model), Some(price(input)), "{model}");
+            assert_eq!(prices.price(&[model]), Some(price(input)), "{model}");
         }
-        let cost = prices.cost("exact", &usage(Some("flex")), now()).unwrap();
+        assert_eq!(prices.price(&["gpt-5", "exact"]), Some(price(1.0)), "the name of the request");
+        let cost = prices.cost(&["exact"], &usage(Some("flex")), now()).unwrap();
         let micros = 40_000.0 * 1.0 + 50_000.0 * 0.25 + 10_000.0 * 1.0 + 10_000.0 * 2.0;
         assert_eq!((cost.amount.as_f64() * 1e6).round(), micros);
         assert_eq!((cost.source, cost.date.as_str()), (PriceSource::Settings, "2026-11-22"));
-        assert_eq!(ModelPrices::NONE.cost("exact", &usage(None), now()), None);
+        assert_eq!(ModelPrices::NONE.cost(&["exact"], &usage(None), now()), None);
         let wrong = Usage { input_tokens: 1, cached_input_tokens: Some(2), ..Usage::default() };
-        assert_eq!(prices.cost("exact", &wrong, now()), None);
+        assert_eq!(prices.cost(&["exact"], &wrong, now()), None);
         let early = now() - Duration::from_secs(100 * 365 * 24 * 3600);
-        assert_eq!(prices.cost("exact", &usage(None), early).unwrap().date.as_str(), "1970-01-01");
+        assert_eq!(prices.cost(&["exact"], &usage(None), early).unwrap().date.as_str(), "1970-01-01");
     }
 
     #[test]

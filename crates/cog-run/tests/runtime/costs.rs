@@ -262,6 +262,10 @@ fn gateway_has_the_prices_that_the_operator_sets() {
     let usage = tokens(1_000_000, 100_000).unwrap();
     let cost = |model| provider.info().cost(model, &usage, UNIX_EPOCH).map(|cost| cost.amount.as_f64());
     assert_eq!((cost("gpt-6-luna"), cost("claude")), (Some(3.9), None));
+    let info = provider.info();
+    assert!(info.reply_cost("gpt-fast", "claude", &usage, UNIX_EPOCH).is_some(), "the alias of a gateway");
+    assert!(info.reply_cost("", "claude", &usage, UNIX_EPOCH).is_some(), "its own model was requested");
+    assert_eq!(info.reply_cost("fast", "claude", &usage, UNIX_EPOCH), None);
 }
 
 #[test]
