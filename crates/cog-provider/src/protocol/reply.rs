@@ -242,13 +242,13 @@ impl Reply<'_> {
     pub(crate) fn stop_with(&mut self, reason: FinishReason, message: Option<&str>) {
         self.state.frame = FrameContent::Other;
         let reason = match reason {
+            FinishReason::Other(reason) if reports_filter(&reason) => FinishReason::ContentFilter,
             FinishReason::Other(reason) if reports_failure(&reason) => {
                 // The error is returned at the end of the reply: until then, the counts of its tokens may arrive.
                 let message = message.map(str::to_owned);
                 self.state.failure = Some(Failure { reason, message });
                 return;
             }
-            FinishReason::Other(reason) if reports_filter(&reason) => FinishReason::ContentFilter,
             reason => reason,
         };
         // OpenAI's protocol sends the reason once, but gateways repeat it in their own last chunk, as `stop`.
@@ -332,6 +332,7 @@ const FILTERS: &[&str] = &[
     "sensitive",
     "armor",
     "escalation",
+    "toxic",
 ];
 
 /// Returns whether a finish reason reports a failure of the vendor, in any vendor's words.
@@ -340,10 +341,11 @@ fn reports_failure(reason: &str) -> bool {
     FAILURES.iter().any(|part| reason.contains(part))
 }
 
-/// Returns whether a finish reason reports a filter.
+/// Returns whether a finish reason reports a filter. A malformed call has one of these words in a gateway's reason:
+/// `function_call_filter: MALFORMED_FUNCTION_CALL`.
 fn reports_filter(reason: &str) -> bool {
     let reason = reason.to_ascii_lowercase();
-    FILTERS.iter().any(|part| reason.contains(part))
+    FILTERS.iter().any(|part| reason.contains(part)) && !reason.contains("malformed")
 }
 
 /// Fails if a reply has a member `error` with an error of the vendor.

@@ -108,6 +108,7 @@ async fn finish_reason_of_a_failure_is_the_providers_error() {
     for (wire, reason) in [
         (Wire::OpenAi, "error"),
         (Wire::OpenAi, "insufficient_system_resource"),
+        (Wire::OpenAi, "function_call_filter: MALFORMED_FUNCTION_CALL"),
         (Wire::Gemini, "UNEXPECTED_TOOL_CALL"),
         (Wire::Ollama, "error"),
         (Wire::Anthropic, "malformed_tool_use"),
@@ -133,6 +134,7 @@ async fn finish_reason_of_a_failure_is_the_providers_error() {
 async fn finish_reason_of_a_filter_is_a_filter_in_any_words() {
     for (wire, reason) in [
         (Wire::OpenAi, "sensitive"),
+        (Wire::OpenAi, "ERROR_TOXIC"),
         (Wire::Anthropic, "guardrail_intervened"),
         (Wire::Gemini, "IMAGE_PROHIBITED_CONTENT"),
     ] {
