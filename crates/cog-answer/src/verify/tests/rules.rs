@@ -74,6 +74,8 @@ fn chunk_of_an_error_has_an_error() {
     assert_eq!(chunk(&format!(r#"{{"streaming": true, "session_id": "s", {error}}}"#)), ["ok required"]);
     let unknown = error.replace("E2002", "NOPE");
     assert_eq!(chunk(&format!("{{{start}, {unknown}}}")), ["error.code error_code"]);
+    let own = error.replace("E2002", "E2042");
+    assert_eq!(chunk(&format!("{{{start}, {own}}}")), [] as [&str; 0]);
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn names_of_reasoning_close_each_other() {
     }
     let deep = format!("{}DRAFT{}REAL", "<think>".repeat(100), "</think>".repeat(100));
     assert_eq!(read(&deep), Ok(REAL.to_owned()));
-    assert_eq!(read(&deep.replace("</think>{", "{")), Err(SyntaxErrorKind::OnlyReasoning));
+    assert_eq!(read(&deep.replacen("</think>REAL", "REAL", 1)), Err(SyntaxErrorKind::OnlyReasoning));
     for text in ["<notes>DRAFT</think>", "<thinkDRAFT", "<think DRAFT"] {
         assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
     }

@@ -113,7 +113,7 @@ fn refuses_everything_else_with_its_offset() {
         ("nul", K::UnexpectedEnd, 3),
         ("truex", K::TrailingText, 4),
         ("1 2", K::TrailingText, 2),
-        ("{} // x", K::TrailingText, 3),
+        ("{} // x", K::Comment, 3),
         ("\u{feff}{}", K::ByteOrderMark, 0),
         ("[\u{a0}1]", K::ExpectedValue, 1),
         ("[1\0]", K::ExpectedCommaOrBracket, 2),
