@@ -39,7 +39,7 @@ pub(crate) fn only_reasoning() -> ErrorBody {
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
     match error.kind() {
         SyntaxErrorKind::OnlyReasoning => {
-            return only_in("reasoning, or in another tag or marker", "reasoning");
+            return only_in("reasoning, another tag or a marker", "reasoning");
         }
         SyntaxErrorKind::OnlyToolCall => return only_in("a tool call", "tool_call"),
         _ => {}
