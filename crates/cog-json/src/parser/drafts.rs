@@ -128,7 +128,16 @@ impl OpenMark {
 impl Drafts {
     /// Returns the marks after a document, which may close what was mentioned before it.
     pub(super) fn after_document(&self) -> Self {
-        let mentions = self.mentions.iter().map(|one| Mention { is_before: true, ..one.clone() });
+        self.mentioned_only(true)
+    }
+
+    /// Returns the marks after a document that was a draft. They may be closed after the next one, which is a draft then too.
+    pub(super) fn after_draft(&self) -> Self {
+        self.mentioned_only(false)
+    }
+
+    fn mentioned_only(&self, is_before: bool) -> Self {
+        let mentions = self.mentions.iter().map(|one| Mention { is_before, ..one.clone() });
         Self { mentions: mentions.collect(), ..Self::default() }
     }
 

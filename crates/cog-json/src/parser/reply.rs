@@ -27,7 +27,7 @@ pub(super) struct Reply {
     lead: usize,
     /// What was passed over as a draft.
     draft: Option<Draft>,
-    /// The marks before the document.
+    /// The marks before the document, or after the last one that was a draft.
     marks: Drafts,
     is_end: bool,
 }
@@ -103,6 +103,7 @@ impl Reply {
                 match search.drafts.lone_end(&machine.tape.text, start, self.is_end, !is_complete) {
                     Ok(end) => {
                         self.draft = self.draft.max(search.drafts.kind);
+                        self.marks = search.drafts.after_draft();
                         Some(end)
                     }
                     Err(searched_to) => {
@@ -114,6 +115,7 @@ impl Reply {
             // The seeker finds either a second object or the tag.
             (Stage::After { seeker, .. }, None) if seeker.tail() > 0 => {
                 self.draft = self.draft.max(seeker.draft());
+                self.marks = seeker.drafts().after_draft();
                 Some(seeker.tail())
             }
             _ => None,
@@ -127,7 +129,7 @@ impl Reply {
             sink.emit(Event { path: &Path::root(), node, kind });
         }
         machine.restart(end);
-        self.stage = Stage::Before(Seeker::after_reasoning(end, self.depth));
+        self.stage = Stage::Before(Seeker::after_reasoning(end, self.depth, &self.marks));
         self.has_second = false;
         self.tag_search = None;
         self.is_after_tag = true;

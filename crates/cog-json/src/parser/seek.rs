@@ -98,9 +98,16 @@ impl Seeker {
         Seeker { pos, stops_at_tag: true, drafts: drafts.after_document(), ..Self::new(max_depth) }
     }
 
-    /// Searches after the closing tag of reasoning.
-    pub(super) fn after_reasoning(pos: usize, max_depth: usize) -> Self {
-        Seeker { pos, origin: pos, body: pos, tail: pos, ..Self::new(max_depth) }
+    /// Searches after the closing tag of reasoning. `drafts` are the marks before it.
+    pub(super) fn after_reasoning(pos: usize, max_depth: usize, drafts: &Drafts) -> Self {
+        Seeker {
+            pos,
+            origin: pos,
+            body: pos,
+            tail: pos,
+            drafts: drafts.after_draft(),
+            ..Self::new(max_depth)
+        }
     }
 
     /// Returns the start of the document, if the text shows it.

@@ -251,6 +251,8 @@ fn mark_in_a_sentence_encloses_what_is_between_it_and_its_closing_mark() {
         "[draft]DRAFT[/draft]REAL",
         "[my-plan] First DRAFT, [/my-plan] then REAL",
         "<think>x</think>So <notes> maybe DRAFT </notes> but no. REAL",
+        "[my-plan] of Vec<notes> DRAFT </notes> or DRAFT [/my-plan] REAL",
+        "[my-plan] of Vec<notes> DRAFT </notes> [/my-plan] REAL",
         "I left <notes> out, and </notes> too. REAL",
         "A [note] and [/note]: REAL",
     ] {
@@ -259,6 +261,7 @@ fn mark_in_a_sentence_encloses_what_is_between_it_and_its_closing_mark() {
     for text in [
         "So <notes> maybe DRAFT </notes> but no.",
         "Sure<notes>DRAFT</notes> and so on",
+        "[my-plan] of Vec<notes> DRAFT </notes> or DRAFT [/my-plan]",
         "[draft]DRAFT[/draft]",
         "I note <notes> DRAFT",
         "I note <notes>\n```json\nDRAFT\n```",
