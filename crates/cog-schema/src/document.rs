@@ -42,7 +42,7 @@ impl Document {
     pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         lint::check_size(original).map_err(|problem| vec![problem])?;
         let mut value = original.clone();
-        let handoffs = define(&mut value);
+        let handoffs = define(&mut value, rules.documents);
         let parts = Parts::find(&value, rules)?;
         let reached = reach::reach(&value, &parts.roots(&value))?;
         let mut problems = lint::malformed(&value, &parts.roots(&value));
@@ -73,14 +73,14 @@ pub(crate) struct Handoffs {
 }
 
 /// Adds the definitions that the document refers to without defining them.
-fn define(document: &mut Value) -> Handoffs {
+fn define(document: &mut Value, documents: bool) -> Handoffs {
     let missing = missing(document);
     let mut added = Handoffs::default();
     let takes_packet = missing.iter().any(|(_, name)| *name == definitions::PACKET);
     for (keyword, name) in missing {
         let pointer = format!("/{keyword}/{name}");
         let definition = match name {
-            definitions::INPUT => definitions::input(false),
+            definitions::INPUT => definitions::input(documents),
             definitions::OUTPUT => definitions::output(),
             definitions::PACKET => {
                 added.packets.push(pointer);

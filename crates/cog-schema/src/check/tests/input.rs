@@ -77,7 +77,12 @@ fn media_sources_have_the_definition_of_the_runtime() {
     );
     assert_eq!(violations(schema.clone(), json!({ "images": [] })), ["input.images minItems E1001"]);
     let pdf = json!({ "images": [{ "type": "base64", "media_type": "application/pdf", "data": "" }] });
-    assert_eq!(violations(schema, pdf), ["input.images[0].media_type pattern E1010"]);
+    assert_eq!(violations(schema.clone(), pdf), ["input.images[0].media_type pattern E1010"]);
+    // As browsers and libraries write them.
+    for named in ["IMAGE/JPEG", "image/jpg", "audio/webm;codecs=opus", "audio/x-wav", "application/ogg"] {
+        let named = json!({ "images": [{ "type": "base64", "media_type": named, "data": "" }] });
+        assert_eq!(violations(schema.clone(), named), [""; 0]);
+    }
 }
 
 /// The violations of one media item, by the author's definition of it.
@@ -144,6 +149,8 @@ fn documents_are_accepted_if_the_manifest_lists_them() {
     let pdf =
         Tree::parse(r#"{"file": {"type": "base64", "media_type": "application/pdf", "data": ""}}"#).unwrap();
     assert_eq!(contract.check_input(pdf.node()), []);
+    let named = json!({ "file": { "type": "base64", "media_type": "application/x-pdf", "data": "" } });
+    assert_eq!(contract.check_input(Tree::from(named).node()), []);
     let paths: Vec<String> = contract.media_paths(pdf.node()).iter().map(Path::to_string).collect();
     assert_eq!(paths, ["input.file"]);
     assert!(contract.takes_media());
