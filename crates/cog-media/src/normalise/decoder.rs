@@ -234,6 +234,8 @@ fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
     Ok(match decoded {
         Ok(_) => JpegState::Complete,
         Err(DecodeErrors::FormatStatic(text)) if text.starts_with("Premature") => JpegState::EndsEarly,
+        // The end mark is among the pixels.
+        Err(DecodeErrors::Format(text)) if text.starts_with("Marker EOI") => JpegState::EndsEarly,
         Err(_) => JpegState::Unknown,
     })
 }

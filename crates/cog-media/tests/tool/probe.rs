@@ -284,6 +284,17 @@ fn text_of_forms_is_read() {
     let again = "BT /F1 10 Tf 72 720 Td (again) Tj ET ".to_owned() + &"/X0 Do ".repeat(99);
     let text = text_of_page(&with_forms("/X0 Do", &[(&endless, &again)]));
     let count = text.split_whitespace().count();
+    assert!((1..10_000).contains(&count), "{count}");
+    // Forms that draw the next one twice, and again.
+    let doubling: Vec<(String, String)> = (0..30)
+        .map(|at| {
+            let next = format!("/Resources << {FONT} /XObject << /X {} 0 R >> >>", at + 6);
+            (next, "BT /F1 10 Tf (word ) Tj ET /X Do /X Do".to_owned())
+        })
+        .collect();
+    let doubling: Vec<(&str, &str)> =
+        doubling.iter().map(|(resources, content)| (resources.as_str(), content.as_str())).collect();
+    let count = text_of_page(&with_forms("/X0 Do", &doubling)).split_whitespace().count();
     assert!((100..10_000).contains(&count), "{count}");
 }
 

@@ -62,7 +62,7 @@ mod tests {
         }
         assert_eq!(operators("1 2 re (a) Tj"), "re2 Tj1", "too few operands");
         assert_eq!(operators("(a) T#6a (b) Tj ) (c) Tj"), "Tj1 Tj1 Tj1");
-        assert_eq!(operators("q (never closed"), "q0");
+        assert_eq!(operators("q (unclosed"), "q0");
         assert_eq!(operators(""), "");
     }
 

@@ -157,8 +157,11 @@ impl<'d, 'a> TextReader<'d, 'a> {
                 self.line = Matrix::IDENTITY;
             }
             b"Tf" => {
-                self.state.font = name(operands).and_then(|name| self.font(name));
-                self.state.size = number(operands, 1);
+                // Without a name, it is damaged, and the font stays.
+                if let Some(name) = name(operands) {
+                    self.state.font = self.font(name);
+                    self.state.size = number(operands, 1);
+                }
             }
             b"Tc" => self.state.character_spacing = number(operands, 0),
             b"Tw" => self.state.word_spacing = number(operands, 0),
