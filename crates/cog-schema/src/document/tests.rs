@@ -280,6 +280,17 @@ fn definitions_of_media_are_added_where_they_are_missing() {
 }
 
 #[test]
+fn definition_that_is_missing_accepts_documents_where_the_manifest_lists_them() {
+    for (documents, is_accepted) in [(true, true), (false, false)] {
+        let original = json!({ "input": { "$ref": "#/$defs/MediaInput" } });
+        let contract = Contract::compile(&original, &Rules { documents, ..rules() }).unwrap();
+        let source = r#"{"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}"#;
+        let source = cog_json::Value::parse(source).unwrap();
+        assert_eq!(contract.check_input(source.node()).is_empty(), is_accepted, "{documents}");
+    }
+}
+
+#[test]
 fn circle_of_over_six_references_is_shortened() {
     let circle = |length: usize| {
         let refer =
