@@ -40,9 +40,14 @@ fn failed_with_codes(report: &Value) -> Vec<String> {
 
 /// Returns what differs in a case.
 fn differences<'a>(report: &'a Value, name: &str) -> &'a Value {
+    &case(report, name)["differences"]
+}
+
+/// Returns the report of a case.
+fn case<'a>(report: &'a Value, name: &str) -> &'a Value {
     let levels = report["levels"].as_array().unwrap().iter();
     let mut cases = levels.flat_map(|level| level["cases"].as_array().unwrap());
-    &cases.find(|case| case["name"] == name).unwrap()["differences"]
+    cases.find(|case| case["name"] == name).unwrap()
 }
 
 #[test]
@@ -91,6 +96,10 @@ enum Break {
     Status,
     /// All chunks have the same `seq`.
     Seq,
+    /// Every second `seq` is left out.
+    Gaps,
+    /// Envelopes have an unknown member.
+    Member,
     /// Streams are answered with one envelope.
     Streams,
 }
@@ -116,7 +125,10 @@ fn report_names_what_a_broken_runtime_lacks() {
 
     let report = check(Break::Confidence);
     assert_eq!(report["level"], 0);
-    let expected = serde_json::json!(["body.meta.confidence: found nothing, expected 0.95"]);
+    let expected = serde_json::json!([
+        "body.meta.confidence: found nothing, expected 0.95",
+        "response: meta.confidence: `confidence` is required but missing [required]",
+    ]);
     assert_eq!(*differences(&report, success), expected);
 
     let text = stdout(&run(Break::Confidence, "human"));
@@ -139,6 +151,17 @@ fn report_names_what_a_broken_runtime_lacks() {
     let stream = "levels/a-stream-of-events-has-all-chunks-in-order";
     assert!(failed(&report, 4).contains(&stream));
     assert!(differences(&report, stream)[0].as_str().unwrap().contains("seq"), "{report}");
+
+    let report = check(Break::Member);
+    assert_eq!(report["level"], 0);
+    let found = differences(&report, "F/a-failure-has-ok-meta-error")[0].as_str().unwrap();
+    assert!(found.starts_with("response: note: unknown key of an envelope"), "{found}");
+
+    // Numbers that only rise are what the specification requires.
+    let report = check(Break::Gaps);
+    assert_eq!(*differences(&report, stream), Value::Null);
+    let beyond = &case(&report, stream)["beyond"];
+    assert!(beyond[0].as_str().unwrap().ends_with("[beyond_specification]"), "{beyond}");
 
     let report = check(Break::Streams);
     assert!(
@@ -243,13 +266,26 @@ fn broken(text: &str, fault: Break) -> String {
             }
             _ => text.to_owned(),
         },
-        Break::Seq => {
-            let mut parts = text.split("\"seq\":");
-            let first = parts.next().unwrap_or_default().to_owned();
-            parts.fold(first, |text, part| {
-                text + "\"seq\":1" + part.trim_start_matches(|c: char| c.is_ascii_digit())
-            })
-        }
+        Break::Member => match serde_json::from_str::<Value>(text) {
+            Ok(mut envelope) if envelope.get("meta").is_some() => {
+                envelope["note"] = "mine".into();
+                envelope.to_string()
+            }
+            _ => text.to_owned(),
+        },
+        Break::Seq => renumbered(text, |_| 1),
+        Break::Gaps => renumbered(text, |seq| 2 * seq - 1),
         Break::Modules | Break::Status | Break::Streams => text.to_owned(),
     }
+}
+
+/// Replaces every `seq`.
+fn renumbered(text: &str, number: impl Fn(u64) -> u64) -> String {
+    let mut parts = text.split("\"seq\":");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let seq = part[..part.len() - rest.len()].parse().unwrap();
+        format!("{text}\"seq\":{}{rest}", number(seq))
+    })
 }
