@@ -267,7 +267,10 @@ mod tests {
         });
         let info = info("send", parameters).unwrap();
         let sent = info.definition(Dialect::JsonSchema).parameters.to_string();
-        assert!(sent.contains("Who. It must match the regular expression"), "{sent}");
+        assert!(
+            sent.contains("Who. The tool checks it against a pattern.") && !sent.contains("(?!"),
+            "{sent}"
+        );
         let arguments = Value::parse(r#"{"mail": "a@b.c", "x1": 1}"#).unwrap();
         assert_eq!(info.schema.check(arguments.node()), []);
         let arguments = Value::parse(r#"{"mail": 7}"#).unwrap();
