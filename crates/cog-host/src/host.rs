@@ -9,6 +9,7 @@ use std::{
 
 use cog_media::{Access, Uploads};
 use cog_module::Finder;
+use cog_provider::RecordingFault;
 use cog_run::{ContextLimits, ContextStore, Runtime, RuntimeBuilder, events::RunEvents, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use cog_store::private;
@@ -158,6 +159,8 @@ pub struct Hosted {
     /// What else to tell the user, a sentence each: a tool of a server that is not available, a directory that other users may
     /// write.
     pub notes: Vec<String>,
+    /// Tells why the recording, if there is one, lacks a reply.
+    pub recording: RecordingFault,
 }
 
 impl<'a> Host<'a> {
@@ -218,7 +221,8 @@ impl<'a> Host<'a> {
         builder = cache.into_iter().fold(builder, RuntimeBuilder::cache);
         builder = self.events.into_iter().fold(builder, RuntimeBuilder::events);
         builder = servers.tools.into_iter().chain(self.tools).fold(builder, RuntimeBuilder::tool);
-        Ok(Hosted { runtime: builder.build()?, note: selected.note, notes })
+        let recording = selected.recording;
+        Ok(Hosted { runtime: builder.build()?, note: selected.note, notes, recording })
     }
 }
 
@@ -318,7 +322,7 @@ pub struct EnvRuntime {
 /// return golden answers and samples.
 pub fn runtime_from_env() -> Result<EnvRuntime, HostError> {
     let settings = Settings::read(Flags::default(), Environment::from_process())?;
-    let Hosted { runtime, note, notes } = Host::new(&settings).runtime(Use::Program)?;
+    let Hosted { runtime, note, notes, .. } = Host::new(&settings).runtime(Use::Program)?;
     tracing::info!("{note}");
     notes.iter().for_each(|sentence| tracing::warn!("{sentence}"));
     Ok(EnvRuntime { runtime, settings })

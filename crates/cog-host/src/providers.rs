@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use cog_provider::{
     Breaker, BreakerSettings, Choice, HttpProvider, OFFLINE, Pace, Provider, ProviderSelectError, Recording,
+    RecordingFault,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_run::Providers;
@@ -31,11 +32,20 @@ pub struct Selected {
     pub providers: Providers,
     /// The note for the user: `calling openai, model gpt-… (OPENAI_API_KEY is set)`.
     pub note: String,
+    /// Tells why the recording, if there is one, lacks a reply.
+    pub recording: RecordingFault,
+}
+
+impl Selected {
+    /// Returns providers whose replies are not recorded.
+    pub fn new(providers: Providers, note: impl Into<String>) -> Self {
+        Self { providers, note: note.into(), recording: RecordingFault::default() }
+    }
 }
 
 impl From<Providers> for Selected {
     fn from(providers: Providers) -> Self {
-        Self { providers, note: String::new() }
+        Self::new(providers, "")
     }
 }
 
@@ -88,7 +98,7 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
             first.info().model
         );
         let providers = Providers::new(own.clone(), by_name(settings)).with_named(own);
-        return Ok(Selected { providers, note });
+        return Ok(Selected::new(providers, note));
     }
     if names.iter().all(|name| find(&own, name).is_none()) {
         let selected = select(settings, RecordMode::Off)?;
@@ -106,7 +116,7 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
         }
     }
     let note = format!("calling {} ({})", names.join(", "), settings.provider.source);
-    Ok(Selected { providers: Providers::new(order, by_name(settings)).with_named(own), note })
+    Ok(Selected::new(Providers::new(order, by_name(settings)).with_named(own), note))
 }
 
 fn find<'a>(providers: &'a [Arc<dyn Provider>], name: &str) -> Option<&'a Arc<dyn Provider>> {
@@ -252,10 +262,8 @@ fn with_fallbacks(
         note += &format!(", fallback {}", with_model(&provider));
         order.push(wrap(settings, provider));
     }
-    Ok(Selected {
-        providers: Providers::new(order, by_name(settings)),
-        note: format!("calling {note}{}", proxy_note(settings)),
-    })
+    let note = format!("calling {note}{}", proxy_note(settings));
+    Ok(Selected::new(Providers::new(order, by_name(settings)), note))
 }
 
 /// Creates the provider of a vendor with the settings of the operator.
@@ -302,7 +310,8 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> R
     let provider = provider.record(directory).map_err(|error| ErrorBody::from(&error))?;
     let note =
         format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), proxy_note(settings));
-    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
+    let recording = provider.recording_fault();
+    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note, recording })
 }
 
 /// Returns the note about a proxy that is ignored.
@@ -333,7 +342,7 @@ fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody
     };
     let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::Immediate)
         .map_err(|error| ErrorBody::from(&error))?;
-    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
+    Ok(Selected::new(Providers::single(wrap(settings, provider)), note))
 }
 
 fn offline(settings: &Settings) -> Selected {
@@ -347,10 +356,8 @@ fn offline(settings: &Settings) -> Selected {
         Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),
         source => format!("set by {source}"),
     };
-    Selected {
-        providers: Providers::offline().with_lookup(by_name(settings)),
-        note: format!("offline mode: no model will be called ({reason})"),
-    }
+    let note = format!("offline mode: no model will be called ({reason})");
+    Selected::new(Providers::offline().with_lookup(by_name(settings)), note)
 }
 
 fn cannot_record(message: &str) -> ErrorBody {

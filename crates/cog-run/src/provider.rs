@@ -22,8 +22,8 @@ pub use cog_provider::{
 };
 #[cfg(feature = "providers")]
 pub use cog_provider::{
-    Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, choose, protocol, provider_names,
-    vendors,
+    Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, RecordingFault, choose, protocol,
+    provider_names, vendors,
 };
 pub use cog_spec::{
     Capabilities, Dialect, FinishReason, Modality, ModelEvent, ModelMedia, Secret, ToolCallDelta, Usage,

@@ -84,7 +84,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         events: Some(Arc::new(pace.clone())),
         ..Host::new(&settings)
     };
-    let Hosted { runtime, note, notes } = host.runtime(used)?;
+    let Hosted { runtime, note, notes, .. } = host.runtime(used)?;
     notes.iter().for_each(|sentence| console.note(sentence));
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
     if let Some(warning) = module.trust.warning(&module.manifest) {
@@ -143,10 +143,7 @@ fn names_model(args: &BatchArgs) -> bool {
 
 /// Returns no providers: workers call theirs.
 fn workers() -> Selected {
-    Selected {
-        providers: Providers::offline(),
-        note: "adding the rows as jobs, which workers run".to_owned(),
-    }
+    Selected::new(Providers::offline(), "adding the rows as jobs, which workers run")
 }
 
 /// Reports what the batch did, and returns the exit code.

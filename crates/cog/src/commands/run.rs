@@ -14,6 +14,7 @@ use cog_host::{
 };
 use cog_media::Delivery;
 use cog_module::{Choice, Module};
+use cog_provider::RecordingFault;
 use cog_run::{
     Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Value, events::Trace,
     sessions::StoredRun, tools::Approval,
@@ -63,7 +64,8 @@ pub(super) fn run_with(
     let trace = args.trace.as_ref().map(|_| Trace::new());
     let module = None;
     let input = None;
-    let mut run = Run { args, settings, console, log, module, start, input, approval, trace };
+    let recording = RecordingFault::default();
+    let mut run = Run { args, settings, console, log, module, start, input, approval, trace, recording };
     // Each confirmation that is typed continues the run, which may be halted again by its next call.
     loop {
         let result = run.run()?;
@@ -102,6 +104,8 @@ struct Run<'a> {
     approval: Option<Approval>,
     /// The messages of the run.
     trace: Option<Trace>,
+    /// Tells why the recording lacks a reply, if it does.
+    recording: RecordingFault,
 }
 
 /// The module of a run, and who chose it.
@@ -185,7 +189,10 @@ impl Run<'_> {
             ..Host::new(&self.settings)
         };
         let used = Use::Run(NamedModule { name: &name, choice });
-        let Hosted { runtime, note, notes } = host.runtime(used)?;
+        let Hosted { runtime, note, notes, recording } = host.runtime(used)?;
+        if self.recording.error().is_none() {
+            self.recording = recording;
+        }
         notes.iter().for_each(|sentence| self.console.note(sentence));
         let load = match choice {
             Choice::User => runtime::load,
@@ -377,7 +384,7 @@ impl Run<'_> {
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
         // Before anything is printed: a reader of stdout that has gone must not keep the run out of the log.
         self.add_to_log(result.envelope());
-        let written = self.write_trace().and(self.write_handoff(result.envelope()));
+        let written = self.write_trace().and(self.write_handoff(result.envelope())).and(self.recorded());
         let envelope = match result {
             RunResult::Envelope(envelope) => {
                 self.print(&envelope)?;
@@ -397,6 +404,14 @@ impl Run<'_> {
             return Ok(Exit::Interrupted);
         }
         written.map(|()| runtime::exit(&envelope))
+    }
+
+    /// Reports a recording that lacks a reply. The answer is printed nevertheless.
+    fn recorded(&self) -> Result<(), CliError> {
+        match self.recording.error() {
+            None => Ok(()),
+            Some(error) => Err(ErrorBody::from(error).into()),
+        }
     }
 
     /// Adds the run to the log. A log that cannot be written is only reported if it was set up.

@@ -73,7 +73,7 @@ pub(super) fn listen(
         events: Some(Arc::new(metrics.clone())),
         ..Host::new(&settings)
     };
-    let Hosted { runtime, note, notes } = host.runtime(Use::Serve)?;
+    let Hosted { runtime, note, notes, .. } = host.runtime(Use::Serve)?;
     notes.iter().for_each(|sentence| console.note(sentence));
     let mut stored = serving.sessions.clone();
     stored.state_dir = serving.state_dir.clone();

@@ -353,6 +353,18 @@ fn test_replays_recording_without_key() {
     assert_eq!(json(&other)["error"]["code"], "E4001");
 }
 
+/// As on a full disk: the answer is paid for, and the recording is incomplete.
+#[test]
+fn answer_that_cannot_be_recorded_is_printed() {
+    let place = Place::new();
+    place.write("tape/0001.ndjson", "in the way");
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let run = ["run", "code-reviewer", "--args", "x = 1", "--model", "m", "--record", "tape"];
+    let output = asking(&place, &mock, &run).output().unwrap();
+    assert_eq!((output.status.code(), &json(&output)["ok"]), (Some(1), &true.into()), "{}", stderr(&output));
+    assert!(stderr(&output).contains("error[E4001]: cannot use the cassette tape/0001.json: "));
+}
+
 #[test]
 fn rejects_record_when_offline() {
     let output =

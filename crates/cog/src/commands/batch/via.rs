@@ -61,7 +61,7 @@ pub(super) fn provider(
 pub(super) fn selected(provider: &Arc<VendorBatchProvider>) -> Selected {
     let info = provider.info();
     let note = format!("sending batch jobs to {}, model {}", info.name, info.model);
-    Selected { providers: Providers::single(Arc::clone(provider) as _), note }
+    Selected::new(Providers::single(Arc::clone(provider) as _), note)
 }
 
 /// Sends the rows, waits for their jobs, and runs each row with its answer.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use cog_host::{Host, Use, providers::RecordMode};
+use cog_host::{Host, Hosted, Use, providers::RecordMode};
 use cog_json::{ToJson as _, Value};
 use cog_module::{
     Module, Origin,
@@ -59,7 +59,13 @@ impl Bench<'_> {
             AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
         let host = Host { record_mode: tape, tools: job.variant.tools.clone(), ..Host::new(self.settings) };
-        Ok(Some(execute(&host.runtime(Use::Test)?.runtime, job).await))
+        let Hosted { runtime, recording, .. } = host.runtime(Use::Test)?;
+        let envelope = execute(&runtime, job).await;
+        // A later replay would fail, or test something else.
+        match recording.error() {
+            Some(error) => Err(error.into()),
+            None => Ok(Some(envelope)),
+        }
     }
 
     fn source<'a>(&self, job: &Job<'a>) -> Result<AnswerSource<'a>, ErrorBody> {
