@@ -1,17 +1,14 @@
 //! The log of runs: one JSON object per line, in two files of bounded size (docs/logs.md).
 
 use std::{
-    fs,
-    io::{self, Write as _},
+    fs::{self, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use cog_json::{Node, ToJson as _, Value};
-use cog_module::{
-    Module, Origin,
-    files::{self, FileError},
-};
+use cog_module::{Module, Origin};
 use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody, Usage};
 use cog_store::private;
@@ -112,6 +109,8 @@ impl RunLog {
 
     /// Appends a line with one write, so that the lines of several programs do not mix.
     fn append(&self, line: &str) -> io::Result<()> {
+        // A full disk may have cut the last line. This one must not become its continuation.
+        let line = &if self.ends_within_a_line() { format!("\n{line}") } else { line.to_owned() };
         let path = self.directory.join(CURRENT);
         let mut file = private::append(&path)?;
         // An open file may be renamed meanwhile. Its line is then in the older file, which is read too.
@@ -120,6 +119,20 @@ impl RunLog {
             file = private::append(&path)?;
         }
         file.write_all(line.as_bytes())
+    }
+
+    /// Whether the last line of the current file has no line break.
+    fn ends_within_a_line(&self) -> bool {
+        let mut last = [b'\n'];
+        let path = self.directory.join(CURRENT);
+        if fs::metadata(&path).is_ok_and(|about| about.is_file())
+            && let Ok(mut file) = OpenOptions::new().read(true).open(path)
+            && file.seek(SeekFrom::End(-1)).is_ok()
+        {
+            // If it cannot be read, the line is appended as usual.
+            let _ = file.read_exact(&mut last);
+        }
+        last != [b'\n']
     }
 
     fn is_full(&self, size: u64, line: &str) -> bool {
@@ -138,10 +151,10 @@ impl RunLog {
         }
     }
 
-    fn text(&self, name: &str) -> Result<String, ErrorBody> {
+    fn read(&self, name: &str) -> Result<Vec<u8>, ErrorBody> {
         let path = self.directory.join(name);
-        match files::read_text(&path, MAX_FILE) {
-            Err(FileError::Missing | FileError::Empty) => Ok(String::new()),
+        match private::read(&path, MAX_FILE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             read => read.map_err(|error| unreadable(&path, &error)),
         }
     }
@@ -149,8 +162,8 @@ impl RunLog {
 
 /// The entries of the log.
 pub struct Entries {
-    /// The files, the newest first.
-    files: [String; 2],
+    /// The files, the newest first. As bytes: a line that was cut within a character must not hide the others.
+    files: [Vec<u8>; 2],
 }
 
 impl Entries {
@@ -160,13 +173,13 @@ impl Entries {
     /// E1006 if runs are not logged, or if a file cannot be read.
     pub fn read(settings: &Settings) -> Result<Self, ErrorBody> {
         let log = RunLog::new(settings).ok_or_else(|| is_off(settings))?;
-        Ok(Self { files: [log.text(CURRENT)?, log.text(OLDER)?] })
+        Ok(Self { files: [log.read(CURRENT)?, log.read(OLDER)?] })
     }
 
     /// Returns the entries, the newest first. A line that is not an entry, such as one that a full disk truncated, is
     /// skipped.
     pub fn newest_first(&self) -> impl Iterator<Item = Entry> {
-        self.files.iter().flat_map(|text| text.lines().rev()).filter_map(Entry::read)
+        self.files.iter().flat_map(|bytes| bytes.rsplit(|byte| *byte == b'\n')).filter_map(Entry::read)
     }
 
     /// Returns the run whose ID begins with `id`; without an ID, the last run.
@@ -199,9 +212,10 @@ fn missing(message: &str) -> ErrorBody {
     ErrorBody::new(Code::InvalidReference, message).suggest("`cog logs` lists the runs and their IDs.")
 }
 
-fn unreadable(path: &Path, error: &FileError) -> ErrorBody {
+fn unreadable(path: &Path, error: &io::Error) -> ErrorBody {
     let message = format!("cannot read the log {}: {error}", path.display());
-    ErrorBody::new(Code::InvalidReference, message).suggest("Remove the file to start a new log.")
+    ErrorBody::new(Code::InvalidReference, message)
+        .suggest("Check that it is a regular file that you may read, or set COG_LOGS_DIRECTORY.")
 }
 
 /// The characters of an ID: none looks like another one.
@@ -277,8 +291,8 @@ impl Entry {
     }
 
     /// Reads a line of the log.
-    fn read(line: &str) -> Option<Self> {
-        cog_json::from_value(&Value::parse(line).ok()?).ok()
+    fn read(line: &[u8]) -> Option<Self> {
+        cog_json::from_value(&Value::parse_bytes(line).ok()?).ok()
     }
 
     fn without_contents(self) -> Self {
@@ -372,5 +386,25 @@ fn new_id() -> String {
 
 #[expect(clippy::disallowed_methods, reason = "the log has the time of each run; no decision depends on it")]
 fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    rfc3339(SystemTime::now())
+}
+
+/// Formats a time. A clock that was never set may be before 1970, which the format cannot express.
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time.max(UNIX_EPOCH)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn time_before_1970_is_the_first_one() {
+        for before in [Duration::from_nanos(1), Duration::from_secs(20 * 365 * 24 * 3600)] {
+            assert_eq!(rfc3339(UNIX_EPOCH - before), "1970-01-01T00:00:00Z");
+        }
+        assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(1)), "1970-01-01T00:00:01Z");
+    }
 }

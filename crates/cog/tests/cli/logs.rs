@@ -177,6 +177,45 @@ fn damaged_line_is_skipped() {
     assert_eq!(logged(&place).len(), 1);
 }
 
+/// A disk that fills up cuts a line anywhere, also within a character.
+#[test]
+fn line_that_was_cut_within_a_character_hides_no_run() {
+    let place = Place::new();
+    let path = format!("{DIRECTORY}/runs.ndjson");
+    let run =
+        |text: &str| with_contents(place.cog(["run", "code-reviewer", "--args", text])).output().unwrap();
+    assert!(run("一").status.success());
+    assert!(run("二").status.success());
+    let text = place.read(&path).into_bytes();
+    let cut = text.windows(3).rposition(|bytes| bytes == "二".as_bytes()).unwrap() + 1;
+    place.write(&path, &text[..cut]);
+    let runs = logged(&place);
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0]["contents"]["args"], "一");
+    assert!(run("三").status.success());
+    let runs = logged(&place);
+    assert_eq!(runs.len(), 2, "the next run does not continue the cut line");
+    assert_eq!(runs[0]["contents"]["args"], "三");
+    assert!(place.cog(["logs", "show"]).output().unwrap().status.success());
+}
+
+/// Opening a pipe waits for its other end.
+#[cfg(unix)]
+#[test]
+fn log_that_is_a_pipe_delays_no_run() {
+    let place = Place::new();
+    place.write(&format!("{DIRECTORY}/lock"), "");
+    let pipe = place.path().join(DIRECTORY).join("runs.ndjson");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let output = place.cog(["run", "code-reviewer", "--args", "x"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = with_contents(place.cog(["run", "code-reviewer", "--args", "x"])).output().unwrap();
+    assert!(stderr(&output).contains("note: this run is not in `cog logs`: a pipe, not a file"));
+    let output = place.cog(["logs"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("a pipe, not a file"), "{}", stderr(&output));
+}
+
 #[cfg(unix)]
 #[test]
 fn log_that_cannot_be_written_is_reported_only_if_it_was_set_up() {
