@@ -101,6 +101,9 @@ impl Signals {
 pub(crate) struct ReloadSignal {
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
+    /// Whether the program was started in a terminal.
+    #[cfg(unix)]
+    has_terminal: bool,
 }
 
 #[cfg(unix)]
@@ -110,13 +113,22 @@ impl ReloadSignal {
     /// # Errors
     /// E4000 where the system refuses.
     pub(crate) fn new() -> Result<Self, ErrorBody> {
-        Ok(Self { hangup: listen(tokio::signal::unix::SignalKind::hangup())? })
+        let hangup = listen(tokio::signal::unix::SignalKind::hangup())?;
+        Ok(Self { hangup, has_terminal: has_terminal() })
     }
 
-    /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
+    /// Waits for the next signal. Returns false if it was sent because the terminal of the program was closed.
+    pub(crate) async fn next(&mut self) -> bool {
         self.hangup.recv().await;
+        !self.has_terminal || has_terminal()
     }
+}
+
+/// Whether one of the standard streams is a terminal that is still open.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stdin().is_terminal() || std::io::stdout().is_terminal() || std::io::stderr().is_terminal()
 }
 
 #[cfg(not(unix))]
@@ -130,7 +142,7 @@ impl ReloadSignal {
     }
 
     /// Never returns.
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> bool {
         std::future::pending().await
     }
 }

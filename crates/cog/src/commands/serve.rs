@@ -1,7 +1,6 @@
 //! `cog serve`: modules over HTTP; and what every command shares whose modules others call.
 
 use std::{
-    convert::Infallible,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
@@ -100,10 +99,7 @@ pub(super) fn listen(
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
         let server = with_routes(server, args.only_mcp);
-        tokio::select! {
-            exit = until_signal(server, listener, signals, console) => exit,
-            never = reloading => match never {},
-        }
+        until_signal(server, listener, signals, reloading, console).await
     })
 }
 
@@ -223,10 +219,10 @@ fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliE
     Ok(Some(tokens))
 }
 
-/// Reads the token file again at each SIGHUP. The server keeps the current tokens where the file is not valid.
-async fn reload_tokens(serving: &ServeSettings, mut signal: ReloadSignal, console: &Console) -> Infallible {
-    loop {
-        signal.next().await;
+/// Reads the token file again at each SIGHUP, until the terminal is closed. The server keeps the current tokens where the file is
+/// not valid.
+async fn reload_tokens(serving: &ServeSettings, mut signal: ReloadSignal, console: &Console) {
+    while signal.next().await {
         let read = tokens(serving.token_file.as_deref(), console);
         match (&serving.server.access.tokens, read) {
             (Some(current), Ok(Some(new))) => {
@@ -241,27 +237,28 @@ async fn reload_tokens(serving: &ServeSettings, mut signal: ReloadSignal, consol
     }
 }
 
-/// Serves until the first signal, and then until running requests have ended or a second signal arrives.
+/// Serves until the first signal or until the terminal is closed, and then until running requests have ended or another signal
+/// arrives.
 async fn until_signal(
     server: Server,
     listener: TcpListener,
     mut signals: Signals,
+    closed: impl Future<Output = ()>,
     console: &Console,
 ) -> Result<Exit, CliError> {
     let (shutdown, begun) = oneshot::channel::<()>();
     let mut shutdown = Some(shutdown);
     let mut serving = pin!(server.serve(listener, async { drop(begun.await) }));
+    let mut closed = pin!(closed);
     loop {
         tokio::select! {
             ended = &mut serving => return ended.map(|()| Exit::Ok).map_err(|error| cannot_serve(&error)),
-            () = signals.next() => match shutdown.take() {
-                Some(shutdown) => {
-                    console.note("shutting down; waiting for running requests (Ctrl-C again ends at once)");
-                    let _ = shutdown.send(());
-                }
-                None => return Ok(Exit::Interrupted),
-            },
+            () = signals.next() => {}
+            () = &mut closed, if shutdown.is_some() => {}
         }
+        let Some(shutdown) = shutdown.take() else { return Ok(Exit::Interrupted) };
+        console.note("shutting down; waiting for running requests (Ctrl-C again ends at once)");
+        let _ = shutdown.send(());
     }
 }
 
