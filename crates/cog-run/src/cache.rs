@@ -53,25 +53,15 @@ pub(crate) enum Stored {
 }
 
 impl AnswerCache {
-    /// The default maximum age of an answer: 24 hours.
-    pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(24 * 3600);
-
-    /// The default maximum size of a cache in bytes: 256 MiB.
-    pub const DEFAULT_MAX_BYTES: u64 = 256 << 20;
-
     /// The maximum number of answers.
     const MAX_ANSWERS: usize = 10_000;
 
     /// The maximum size of an answer in bytes.
     const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
-    /// Creates a cache in a directory, which is created at the first use.
-    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        Self::with_limits(directory, Self::DEFAULT_MAX_AGE, Self::DEFAULT_MAX_BYTES)
-    }
-
-    /// Creates a cache whose answers expire after `max_age`, and whose oldest answers are removed over `max_bytes`.
-    pub fn with_limits(directory: impl Into<PathBuf>, max_age: Duration, max_bytes: u64) -> Self {
+    /// Creates a cache in a directory, which is created at the first use. Answers expire after `max_age`, and the oldest ones are
+    /// removed over `max_bytes`.
+    pub fn in_directory(directory: impl Into<PathBuf>, max_age: Duration, max_bytes: u64) -> Self {
         let limits =
             Limits { entries: Self::MAX_ANSWERS, bytes: max_bytes, entry_bytes: Self::MAX_ANSWER_BYTES };
         // Without a sync: after a power cut, an answer that is not whole is found to be damaged, and the model is called again.
@@ -105,8 +95,8 @@ impl AnswerCache {
     }
 
     /// Returns a stored reply and its age, unless it has expired or is damaged.
-    pub(crate) fn read(&self, key: &str, now: SystemTime) -> Stored {
-        let bytes = match self.answers.get(&Key::new(None, key)) {
+    pub(crate) fn read(&self, key: &CacheKey, now: SystemTime) -> Stored {
+        let bytes = match self.answers.get(&key.stored()) {
             Ok(Lookup::Value(bytes)) => bytes,
             Ok(Lookup::Missing | Lookup::Claimed) => return Stored::Missing,
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
@@ -116,22 +106,22 @@ impl AnswerCache {
         };
         let reply =
             Value::parse_bytes(&bytes).ok().and_then(|value| CachedReply::deserialize(value.node()).ok());
-        let Some(reply) = reply.filter(|reply| reply.is_intact(key)) else {
+        let Some(reply) = reply.filter(|reply| reply.is_intact(&key.hash)) else {
             return self.discard(key, "it is not as it was stored");
         };
         // A reply from the future was stored before the clock was set back: its age is unknown.
         match clock::millis(now).checked_sub(reply.stored_ms).map(Duration::from_millis) {
             Some(age) if age <= self.max_age => Stored::Reply(reply, age),
             _ => {
-                self.answers.remove(&Key::new(None, key));
+                self.answers.remove(&key.stored());
                 Stored::Missing
             }
         }
     }
 
-    fn discard(&self, key: &str, reason: &str) -> Stored {
-        tracing::warn!(key, reason, "a stored answer is damaged");
-        self.answers.remove(&Key::new(None, key));
+    fn discard(&self, key: &CacheKey, reason: &str) -> Stored {
+        tracing::warn!(key = key.hash, reason, "a stored answer is damaged");
+        self.answers.remove(&key.stored());
         Stored::Damaged
     }
 
@@ -139,8 +129,24 @@ impl AnswerCache {
     ///
     /// # Errors
     /// It is too large, or it cannot be written.
-    pub(crate) fn write(&self, key: &str, reply: &CachedReply) -> Result<(), StoreError> {
-        self.answers.insert(&Key::new(None, key), reply.to_json().as_bytes(), None, clock::now())
+    pub(crate) fn write(&self, key: &CacheKey, reply: &CachedReply) -> Result<(), StoreError> {
+        self.answers.insert(&key.stored(), reply.to_json().as_bytes(), None, clock::now())
+    }
+}
+
+/// The key of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CacheKey {
+    /// The client that pays for the answer. Over a limit, the client that has the most loses the oldest answer, so that none
+    /// removes what another has paid for.
+    owner: Option<String>,
+    /// The hash of the request.
+    hash: String,
+}
+
+impl CacheKey {
+    fn stored(&self) -> Key {
+        Key::new(self.owner.as_deref(), &*self.hash)
     }
 }
 
@@ -204,7 +210,7 @@ fn cache_key(
     provider: &dyn Provider,
     request: &ModelRequest,
     options: &RunOptions,
-) -> Option<String> {
+) -> Option<CacheKey> {
     if !is_cacheable(module, input, request) {
         return None;
     }
@@ -214,7 +220,7 @@ fn cache_key(
         None => Default::default(),
     };
     let schema = request.output.as_ref().and_then(|output| output.schema.as_ref());
-    Some(hash(&[
+    let hash = hash(&[
         VERSION.to_owned(),
         info.name.clone().into_owned(),
         info.model_or_default(&request.model).to_owned(),
@@ -227,7 +233,8 @@ fn cache_key(
         schema.map(ToString::to_string).unwrap_or_default(),
         format!("{:?}", request.generation),
         settings(options),
-    ]))
+    ]);
+    Some(CacheKey { owner: options.owner.clone(), hash })
 }
 
 /// Returns the options that decide about an answer and are not part of the request.
@@ -316,14 +323,14 @@ impl CachedReply {
 /// Records the reply of a model, and stores it if its answer is successful.
 pub(crate) struct CacheSink {
     cache: AnswerCache,
-    key: String,
+    key: CacheKey,
     model: Option<String>,
     texts: Vec<String>,
     is_complete: bool,
 }
 
 impl CacheSink {
-    pub(crate) fn new(cache: AnswerCache, key: String) -> Self {
+    pub(crate) fn new(cache: AnswerCache, key: CacheKey) -> Self {
         Self { cache, key, model: None, texts: Vec::new(), is_complete: false }
     }
 
@@ -348,7 +355,7 @@ impl CacheSink {
         if !self.is_complete {
             return None;
         }
-        let reply = CachedReply::new(&self.key, clock::millis(now), self.model, self.texts);
+        let reply = CachedReply::new(&self.key.hash, clock::millis(now), self.model, self.texts);
         let error = self.cache.write(&self.key, &reply).err()?;
         let message = format!("The answer was not stored in the cache: {error}.");
         Some(Warning::new(WarningCode::CacheUnusable, message))
@@ -364,6 +371,10 @@ mod tests {
 
     const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+    fn key(owner: Option<&str>) -> CacheKey {
+        CacheKey { owner: owner.map(str::to_owned), hash: KEY.to_owned() }
+    }
+
     fn reply(at: u64) -> CachedReply {
         CachedReply::new(KEY, at * 1_000, Some("m".to_owned()), vec!["a".to_owned(), "é".to_owned()])
     }
@@ -375,22 +386,26 @@ mod tests {
     #[test]
     fn replies_expire() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = AnswerCache::with_limits(directory.path(), Duration::from_secs(10), 1_000);
-        assert_eq!(cache.read(KEY, time(0)), Stored::Missing);
-        cache.write(KEY, &reply(5)).unwrap();
-        assert_eq!(cache.read(KEY, time(15)), Stored::Reply(reply(5), Duration::from_secs(10)));
-        assert_eq!(cache.read(KEY, time(16)), Stored::Missing);
-        assert_eq!(cache.read(KEY, time(15)), Stored::Missing, "an expired reply was removed");
-        cache.write(KEY, &reply(5)).unwrap();
-        assert_eq!(cache.read(KEY, time(4)), Stored::Missing, "a reply from the future has no age");
+        let cache = AnswerCache::in_directory(directory.path(), Duration::from_secs(10), 1_000);
+        assert_eq!(cache.read(&key(None), time(0)), Stored::Missing);
+        cache.write(&key(None), &reply(5)).unwrap();
+        assert_eq!(cache.read(&key(None), time(15)), Stored::Reply(reply(5), Duration::from_secs(10)));
+        assert_eq!(cache.read(&key(None), time(16)), Stored::Missing);
+        assert_eq!(cache.read(&key(None), time(15)), Stored::Missing, "an expired reply was removed");
+        cache.write(&key(None), &reply(5)).unwrap();
+        assert_eq!(cache.read(&key(None), time(4)), Stored::Missing, "a reply from the future has no age");
     }
 
     #[test]
     fn size_is_counted_and_cleared() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = AnswerCache::in_directory(directory.path().join("cache"));
+        let cache = AnswerCache::in_directory(
+            directory.path().join("cache"),
+            Duration::from_secs(24 * 3600),
+            256 << 20,
+        );
         assert_eq!(cache.stats_at(time(0)).unwrap().answers, 0);
-        cache.write(KEY, &reply(5)).unwrap();
+        cache.write(&key(None), &reply(5)).unwrap();
         let stats = cache.stats_at(time(0)).unwrap();
         assert_eq!((stats.answers, stats.bytes), (1, reply(5).to_json().len() as u64));
         assert_eq!(cache.clear().unwrap(), 1);
@@ -398,19 +413,42 @@ mod tests {
     }
 
     #[test]
+    fn client_that_fills_the_cache_removes_only_its_own_answers() {
+        let directory = tempfile::tempdir().unwrap();
+        let bytes = reply(5).to_json().len() as u64;
+        let cache = AnswerCache::in_directory(directory.path(), Duration::from_secs(100), 4 * bytes);
+        let of = |owner: &str, number: u64| CacheKey {
+            owner: Some(owner.to_owned()),
+            hash: format!("{number:064x}"),
+        };
+        let operators = key(None);
+        let small = CachedReply::new(KEY, 5_000, None, Vec::new());
+        cache.write(&operators, &small).unwrap();
+        cache.write(&of("bob", 0), &small).unwrap();
+        for number in 0..20 {
+            cache.write(&of("alice", number), &reply(5)).unwrap();
+        }
+        assert!(
+            cache.answers.contains(&operators.stored()) && cache.answers.contains(&of("bob", 0).stored())
+        );
+        let left = (0..20).filter(|number| cache.answers.contains(&of("alice", *number).stored()));
+        assert_eq!(left.collect::<Vec<_>>(), [17, 18, 19]);
+    }
+
+    #[test]
     fn file_is_no_cache() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, "text").unwrap();
-        let cache = AnswerCache::in_directory(&path);
+        let cache = AnswerCache::in_directory(&path, Duration::from_secs(24 * 3600), 256 << 20);
         assert!(cache.stats().is_err() && cache.clear().is_err());
-        assert!(cache.write(KEY, &reply(5)).is_err());
+        assert!(cache.write(&key(None), &reply(5)).is_err());
     }
 
     #[test]
     fn damaged_reply_is_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = AnswerCache::in_directory(directory.path());
+        let cache = AnswerCache::in_directory(directory.path(), Duration::from_secs(24 * 3600), 256 << 20);
         let path = directory.path().join(format!("{KEY}.json"));
         let stored = reply(1).to_json();
         let truncated = (0..stored.len()).filter_map(|end| Some(stored.get(..end)?.as_bytes().to_vec()));
@@ -421,10 +459,15 @@ mod tests {
         let renamed = CachedReply::new("another key", 1_000, None, Vec::new()).to_json().into_bytes();
         for bytes in truncated.chain(edited).chain(changed).chain([renamed, vec![0xff, 0xfe, 0]]) {
             std::fs::write(&path, &bytes).unwrap();
-            assert_eq!(cache.read(KEY, time(2)), Stored::Damaged, "{}", String::from_utf8_lossy(&bytes));
+            assert_eq!(
+                cache.read(&key(None), time(2)),
+                Stored::Damaged,
+                "{}",
+                String::from_utf8_lossy(&bytes)
+            );
             assert!(!path.exists());
         }
         std::fs::write(&path, &stored).unwrap();
-        assert_eq!(cache.read(KEY, time(2)), Stored::Reply(reply(1), Duration::from_secs(1)));
+        assert_eq!(cache.read(&key(None), time(2)), Stored::Reply(reply(1), Duration::from_secs(1)));
     }
 }
