@@ -37,6 +37,8 @@ struct Storage {
     path: Option<PathBuf>,
     /// The media of inputs, which all sessions share.
     media: Arc<MediaFiles>,
+    /// The owner of the run, to whom its media count.
+    owner: String,
     state: Mutex<State>,
 }
 
@@ -59,14 +61,14 @@ struct State {
 
 impl CallLog {
     /// Creates a log in a file, which is created at the first call, or in memory. Media of the input are in `media`.
-    pub(crate) fn new(path: Option<PathBuf>, media: Arc<MediaFiles>) -> Self {
-        Self::open(Storage { path, media, state: Mutex::default() })
+    pub(crate) fn new(path: Option<PathBuf>, owner: &str, media: Arc<MediaFiles>) -> Self {
+        Self::open(Storage { path, media, owner: owner.to_owned(), state: Mutex::default() })
     }
 
     /// Opens a log that an earlier program may have written.
-    pub(crate) fn restored(path: PathBuf, media: Arc<MediaFiles>) -> Self {
-        let state = State { is_restored: true, ..State::default() };
-        Self::open(Storage { path: Some(path), media, state: Mutex::new(state) })
+    pub(crate) fn restored(path: PathBuf, owner: &str, media: Arc<MediaFiles>) -> Self {
+        let state = Mutex::new(State { is_restored: true, ..State::default() });
+        Self::open(Storage { path: Some(path), media, owner: owner.to_owned(), state })
     }
 
     fn open(storage: Storage) -> Self {
@@ -108,8 +110,10 @@ impl CallLog {
     /// # Errors
     /// As [`CallLog::append`].
     pub(crate) fn append_now(&self, line: &str) -> io::Result<()> {
-        let of_part = || format!("{}{}}}\n", self.prefix(), line.trim_end()).into();
-        let line: Cow<'_, str> = if self.is_of_run() { line.into() } else { of_part() };
+        let line: Cow<'_, str> = match self.is_of_run() {
+            true => line.into(),
+            false => format!("{}{}}}\n", self.prefix(), line.trim_end()).into(),
+        };
         if self.storage.path.is_none() {
             self.storage.lock().text.push_str(&line);
             return Ok(());
@@ -121,8 +125,11 @@ impl CallLog {
     /// Media that cannot be stored are opened again by a run that starts again.
     pub(crate) async fn add_media(&self, media: Vec<(String, Media)>) {
         let log = Self { part: String::new(), ..self.clone() };
-        let add = move || log.storage.store(&media).map_or(Ok(()), |line| log.append_now(&line));
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(add).await {
+        let added = tokio::task::spawn_blocking(move || match log.storage.store(&media) {
+            Some(line) => log.append_now(&line),
+            None => Ok(()),
+        });
+        if let Ok(Err(error)) = added.await {
             tracing::warn!(%error, "cannot write the log of tool calls");
         }
     }
@@ -136,8 +143,8 @@ impl CallLog {
     /// Counts the media in a log that an earlier program has written. Blocks on the disk.
     pub(crate) fn restore_media(&self) {
         let text = self.read().unwrap_or_default();
-        let found =
-            media_in(&text).into_iter().filter(|media| self.storage.media.restore(&media.file)).collect();
+        let Storage { media, owner, .. } = &*self.storage;
+        let found = media_in(&text).into_iter().filter(|item| media.restore(owner, &item.file)).collect();
         self.storage.lock().media = found;
     }
 
@@ -177,7 +184,8 @@ impl CallLog {
     pub(crate) fn remove(&self) {
         let removed = State { is_removed: true, ..State::default() };
         let state = std::mem::replace(&mut *self.storage.lock(), removed);
-        self.storage.media.release(state.media.iter().map(|media| media.file.as_str()));
+        let Storage { media, owner, .. } = &*self.storage;
+        media.release(owner, state.media.iter().map(|item| item.file.as_str()));
         if let Some(path) = self.storage.path.as_ref().filter(|_| state.file.is_some() || state.is_restored) {
             let _ = std::fs::remove_file(path);
         }
@@ -197,7 +205,7 @@ impl Storage {
     fn store(&self, media: &[(String, Media)]) -> Option<String> {
         let known: HashSet<String> = self.lock().media.iter().map(|media| media.source.clone()).collect();
         let new: Vec<_> = media.iter().filter(|(source, _)| !known.contains(source)).cloned().collect();
-        let entries = self.media.add_all(&new);
+        let entries = self.media.add_all(&self.owner, &new);
         let line = serde_json::to_string(&HashMap::from([("media", &entries)])).ok()?;
         let is_stored = !entries.is_empty();
         self.refer_to(entries, &new)?;
@@ -209,7 +217,7 @@ impl Storage {
         let mut state = self.lock();
         if state.is_removed {
             drop(state);
-            self.media.release(stored.iter().map(|media| media.file.as_str()));
+            self.media.release(&self.owner, stored.iter().map(|media| media.file.as_str()));
             return None;
         }
         state.media.extend(stored);
@@ -225,6 +233,7 @@ impl Storage {
         if state.is_removed {
             return Ok(());
         }
+        // With a gap, a run that starts again could repeat a call that the missing entry reports.
         if state.is_broken {
             return Err(io::Error::other("an earlier entry is missing"));
         }
@@ -239,6 +248,7 @@ impl Storage {
             none => {
                 let path = self.path.clone().unwrap_or_default();
                 let mut file = private::open_options().append(true).open(path)?;
+                // The program before may have been killed within its last line.
                 if state.is_restored {
                     file.write_all(b"\n")?;
                 }
@@ -289,7 +299,7 @@ mod tests {
         let stored = decode_base64(pixel, Store::with_limit(100)).unwrap();
         let image = check(stored, &MediaDeclaration::default(), &MediaRules::default(), None).await.unwrap();
         let count = || std::fs::read_dir(place.path().join("media")).unwrap().count();
-        let log = CallLog::new(Some(place.path().join("a.calls")), files);
+        let log = CallLog::new(Some(place.path().join("a.calls")), "", files);
         log.add_media(vec![("upl_1".to_owned(), image.clone())]).await;
         assert_eq!((count(), log.media().len()), (1, 1));
         log.remove();

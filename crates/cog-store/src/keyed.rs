@@ -251,13 +251,6 @@ impl KeyedStore {
         }
     }
 
-    /// Removes one value to make room for something of this owner: the oldest one of the owner who has the most; without an owner,
-    /// the oldest of the operator's own. Returns whether there was one.
-    pub fn remove_oldest(&self, owner: Option<&str>) -> bool {
-        let oldest = self.group(owner.is_some()).ok().and_then(Group::into_oldest);
-        oldest.is_some_and(|path| self.files.remove(&path).is_ok())
-    }
-
     /// Returns the size of what is stored.
     ///
     /// # Errors

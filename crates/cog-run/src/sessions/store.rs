@@ -32,7 +32,10 @@ use crate::{CancelReason, Cancellation, call_log::CallLog, media_files::MediaFil
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
 
-/// All sessions of a store. Finished sessions are removed, those of the owner who has the most, and of these the oldest first:
+/// All sessions of a store. A lock of the table is taken before that of a session, never after it; what happens for each chunk
+/// takes only the lock of its session.
+///
+/// Finished sessions are removed, those of the owner who has the most, and of these the oldest first:
 /// so no client removes what another has paid for. Running sessions are never removed.
 pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,
@@ -134,10 +137,10 @@ impl SessionStore {
     }
 
     /// Creates the log of the tool calls of a new session.
-    pub(crate) fn call_log(&self, id: &str) -> CallLog {
+    pub(crate) fn call_log(&self, id: &str, owner: &str) -> CallLog {
         let directory = self.settings.state_dir.as_ref().map(|directory| directory.join("sessions"));
         let path = directory.map(|directory| file::call_log(&journal::path_of(&directory, id)));
-        CallLog::new(path, Arc::clone(&self.media))
+        CallLog::new(path, owner, Arc::clone(&self.media))
     }
 
     /// Adds a running session.
@@ -194,6 +197,7 @@ impl SessionStore {
         let mut table = self.lock();
         let mut state = session.lock();
         let stage = SessionState::after(end);
+        // The client cancelled the session, but something else ended its run first: it must not be offered to resume.
         if stage == SessionState::Interrupted && state.is_cancelled {
             let mut end = end.clone();
             if let Chunk::Error { error, recovery, .. } = &mut end {
@@ -213,7 +217,7 @@ impl SessionStore {
         self.notify(session, &wake);
         self.expire(&mut table);
         let is_idle = table.running() == 0;
-        drop(table);
+        drop(table); // `make_room` locks it again, only if memory is short
         self.make_room(session);
         if is_idle {
             self.idle.notify_waiters();
@@ -321,6 +325,7 @@ impl SessionStore {
         }
         let mut table = self.lock();
         while self.is_full() {
+            // Again in each round: an owner whose last session was dropped has no share any more.
             let share = self.settings.max_total_bytes / table.owners().max(1);
             let is_over = table.bytes_of(&session.owner) > share;
             if is_over && self.drop_oldest_of(&mut table, &session.owner) {

@@ -1,9 +1,11 @@
 //! The store of halted runs: in memory, or in a directory that other processes read too.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
 use cog_json::{ToJson as _, Value};
@@ -21,6 +23,9 @@ use crate::{
 
 /// The maximum bytes of a state, and of the media of its input in a directory.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// The maximum bytes of the media of all clients in a directory.
+const MAX_CLIENT_MEDIA: u64 = 4 * MAX_BYTES;
 
 /// The extension of the directory with the media of a state.
 const MEDIA: &str = "media";
@@ -64,25 +69,20 @@ pub struct PendingApproval {
     pub created_ms: u64,
 }
 
+/// A store in memory, which ends with this process.
 impl Default for PendingApprovals {
     fn default() -> Self {
-        Self::in_memory()
+        Self::new(KeyedStore::in_memory(LIMITS))
     }
 }
 
 impl PendingApprovals {
-    /// Creates a store that ends with this process.
-    pub fn in_memory() -> Self {
-        Self::new(KeyedStore::in_memory(LIMITS))
-    }
-
     /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        let limits = Limits { bytes: u64::MAX, ..LIMITS };
         // On disk before the id is shown, and the claim before the confirmed call: after a power cut a confirmation counts once.
         let layout = Layout::DirectoryPerOwner;
         let durability = Durability::PowerCut;
-        Self::new(KeyedStore::in_directory(directory, layout, durability, limits))
+        Self::new(KeyedStore::in_directory(directory, layout, durability, LIMITS))
     }
 
     fn new(states: KeyedStore) -> Self {
@@ -143,6 +143,7 @@ impl PendingApprovals {
         claimed: impl FnOnce(),
     ) -> Result<(), ErrorBody> {
         let Storage { states, media } = &*self.0;
+        // First the claim, which is on disk when it returns: a program that is killed in between executes nothing twice.
         if !states.claim(&Key::new(owner, id)) {
             return Err(used(id));
         }
@@ -180,15 +181,21 @@ impl Storage {
     fn store(&self, state: HaltedState, media: &[(String, Media)]) -> Result<(), StoreError> {
         let owner = state.owner.clone();
         let owner = owner.as_deref();
-        self.media.make_room(&self.states, owner, media);
+        let user = owner.unwrap_or_default();
+        let bytes = media.iter().map(|(_, item)| item.bytes().len()).sum();
+        let has_room = owner.is_none() || self.make_room_on_disk(owner, bytes);
         let files = self.media_of(&state.id, owner);
-        let state = HaltedState { media: files.add_all(media), ..state };
+        let media = if has_room { files.add_all(user, media) } else { Vec::new() };
+        let state = HaltedState { media, ..state };
         let key = Key::new(owner, &*state.id);
         let stored = self.states.insert(&key, state.to_text().as_bytes(), None, clock::now());
-        stored.inspect_err(|_| files.release(state.media_names()))?;
+        stored.inspect_err(|_| files.release(user, state.media_names()))?;
         match self.states.directory_of(owner) {
             Some(directory) => self.remove_left_media(&directory, owner),
-            None => self.media.keep(key, state.media_names().map(str::to_owned).collect(), &self.states),
+            None => {
+                let names = state.media_names().map(str::to_owned).collect();
+                self.media.keep(key, MediaNames { owner: user.to_owned(), names }, &self.states);
+            }
         }
         Ok(())
     }
@@ -201,6 +208,32 @@ impl Storage {
             }
             None => self.media.files(),
         }
+    }
+
+    /// Removes media of clients in the directory until there is room for these bytes of a client: the oldest media of the client
+    /// whose media have the most. A run without its media opens their sources again. Returns false if this client would have the
+    /// most, and has no other media.
+    fn make_room_on_disk(&self, owner: Option<&str>, needed: u64) -> bool {
+        let Some(own) = self.states.directory_of(owner) else { return true };
+        let Some(clients) = own.parent() else { return true };
+        let needed = needed.min(MAX_BYTES); // of one state no more are stored
+        let mut stored: HashMap<PathBuf, Vec<MediaOnDisk>> = HashMap::new();
+        for client in std::fs::read_dir(clients).into_iter().flatten().flatten() {
+            stored.insert(client.path(), media_in(&client.path()));
+        }
+        stored.entry(own.clone()).or_default();
+        let mut total = needed + stored.values().flatten().map(|media| media.bytes).sum::<u64>();
+        while total > MAX_CLIENT_MEDIA {
+            let sums = stored.iter().map(|(client, media)| {
+                let sum: u64 = media.iter().map(|media| media.bytes).sum();
+                (if *client == own { sum + needed } else { sum }, client.clone())
+            });
+            let payer = sums.max().map(|(_, payer)| payer).unwrap_or_default();
+            let Some(oldest) = stored.get_mut(&payer).and_then(Vec::pop) else { return false };
+            MediaFiles::below(&oldest.path, MAX_BYTES).remove_all();
+            total -= oldest.bytes;
+        }
+        true
     }
 
     /// Removes media without a state, except media that a run is storing which is being halted.
@@ -218,6 +251,30 @@ impl Storage {
             }
         }
     }
+}
+
+/// The media of a state in a directory.
+struct MediaOnDisk {
+    path: PathBuf,
+    modified: SystemTime,
+    bytes: u64,
+}
+
+/// Returns the media of all states of a client, the oldest last.
+fn media_in(directory: &Path) -> Vec<MediaOnDisk> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != MEDIA) {
+            continue;
+        }
+        let modified = entry.metadata().and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let files = std::fs::read_dir(&path).into_iter().flatten().flatten();
+        let bytes = files.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum();
+        found.push(MediaOnDisk { path, modified, bytes });
+    }
+    found.sort_by_key(|media| Reverse(media.modified));
+    found
 }
 
 fn used(id: &str) -> ErrorBody {
@@ -244,8 +301,15 @@ fn shown(id: &str) -> String {
 #[derive(Debug)]
 struct MediaInMemory {
     files: Arc<MediaFiles>,
-    /// The names of the media of each state.
-    names: Mutex<HashMap<Key, Vec<String>>>,
+    /// The media of each state.
+    names: Mutex<HashMap<Key, MediaNames>>,
+}
+
+/// The media of a state, and the owner to whom they count.
+#[derive(Debug)]
+struct MediaNames {
+    owner: String,
+    names: Vec<String>,
 }
 
 impl Default for MediaInMemory {
@@ -259,15 +323,8 @@ impl MediaInMemory {
         Arc::clone(&self.files)
     }
 
-    /// Removes states until there is room for media of this owner.
-    fn make_room(&self, states: &KeyedStore, owner: Option<&str>, media: &[(String, Media)]) {
-        while self.files.is_too_full_for(media) && states.remove_oldest(owner) {
-            self.release_removed(states);
-        }
-    }
-
     /// Keeps media as long as their state, which was stored before: it may have been removed since.
-    fn keep(&self, state: Key, media: Vec<String>, states: &KeyedStore) {
+    fn keep(&self, state: Key, media: MediaNames, states: &KeyedStore) {
         self.lock().insert(state, media);
         self.release_removed(states);
     }
@@ -277,13 +334,13 @@ impl MediaInMemory {
         self.lock().retain(|state, media| {
             let is_stored = states.contains(state);
             if !is_stored {
-                self.files.release(media.iter().map(String::as_str));
+                self.files.release(&media.owner, media.names.iter().map(String::as_str));
             }
             is_stored
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Vec<String>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, MediaNames>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -348,21 +405,69 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn oldest_state_is_removed_for_the_media_of_the_next_one() {
+    async fn media_of_the_owner_with_the_most_are_removed_and_states_stay() {
         let first = image("R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==").await;
         let next = image("UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE=").await;
         let states = KeyedStore::in_memory(LIMITS);
         let files = Arc::new(MediaFiles::in_memory_up_to(first.bytes().len()));
         let in_memory = MediaInMemory { files, ..MediaInMemory::default() };
-        let keys = [1, 2].map(|number| Key::new(None, format!("halt_{number:032x}")));
+        let keys = [1, 2].map(|number| Key::new(Some("ada"), format!("halt_{number:032x}")));
+        let mut names = Vec::new();
         for (key, item) in keys.iter().zip([first, next]) {
             let media = [("upl_1".to_owned(), item)];
-            in_memory.make_room(&states, None, &media);
-            let stored = in_memory.files.add_all(&media);
-            assert_eq!(stored.len(), 1, "{key:?}");
+            let stored = in_memory.files.add_all("ada", &media);
+            names.push(stored[0].file.clone());
             states.insert(key, b"{}", None, clock::now()).unwrap();
-            in_memory.keep(key.clone(), stored.into_iter().map(|media| media.file).collect(), &states);
+            let stored = stored.into_iter().map(|media| media.file).collect();
+            in_memory.keep(key.clone(), MediaNames { owner: "ada".to_owned(), names: stored }, &states);
         }
-        assert_eq!(keys.map(|key| states.contains(&key)), [false, true]);
+        assert_eq!(keys.clone().map(|key| states.contains(&key)), [true, true]);
+        let is_stored = |name: &String| in_memory.files.open(name).is_ok();
+        assert_eq!(names.iter().map(is_stored).collect::<Vec<_>>(), [false, true]);
+        assert!(states.claim(&keys[0]) && states.claim(&keys[1]));
+        in_memory.release_removed(&states);
+        assert!(!is_stored(&names[1]));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test makes its own files")]
+    fn client_that_fills_the_directory_with_media_loses_its_oldest() {
+        const MIB: u64 = 1 << 20;
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::DirectoryPerOwner;
+        let states = KeyedStore::in_directory(place.path(), layout, Durability::PowerCut, LIMITS);
+        let storage = Storage { states, media: MediaInMemory::default() };
+        let media_of = |owner: &str, number: u64| {
+            let directory = storage.states.directory_of(Some(owner)).unwrap();
+            directory.join(format!("halt_{number:032x}.{MEDIA}"))
+        };
+        let store = |owner: &str, number: u64, bytes: u64, age: u64| {
+            let directory = media_of(owner, number);
+            std::fs::create_dir_all(&directory).unwrap();
+            // Sparse: only its length counts.
+            let file = std::fs::File::create(directory.join(format!("{}.webp", "0".repeat(64)))).unwrap();
+            file.set_len(bytes).unwrap();
+            let modified = clock::now() - std::time::Duration::from_secs(age);
+            std::fs::File::open(&directory).unwrap().set_modified(modified).unwrap();
+        };
+        store("bob", 0, 40 * MIB, 1_000);
+        store("alice", 1, 100 * MIB, 10);
+        store("alice", 2, 100 * MIB, 20);
+        assert!(storage.make_room_on_disk(Some("carol"), 16 * MIB));
+        assert!(media_of("alice", 2).exists(), "exactly the limit fits");
+        assert!(storage.make_room_on_disk(Some("carol"), 17 * MIB));
+        assert!(!media_of("alice", 2).exists());
+        assert!(media_of("alice", 1).exists() && media_of("bob", 0).exists());
+        store("dora", 3, 60 * MIB, 5);
+        assert!(storage.make_room_on_disk(Some("bob"), 64 * MIB));
+        assert!(!media_of("bob", 0).exists(), "with the new media, bob has the most");
+        assert!(media_of("alice", 1).exists());
+        store("bob", 0, 40 * MIB, 5);
+        store("carol", 4, 50 * MIB, 5);
+        for (owner, number) in [("alice", 1), ("alice", 2)] {
+            store(owner, number, 25 * MIB, 5);
+        }
+        assert!(!storage.make_room_on_disk(Some("eve"), 64 * MIB), "eve has the most, and nothing to remove");
+        assert!(media_of("dora", 3).exists() && media_of("alice", 2).exists());
     }
 }

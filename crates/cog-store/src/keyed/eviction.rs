@@ -57,11 +57,6 @@ impl<T> Group<T> {
         surplus
     }
 
-    /// Returns the oldest value of the owner who has the most values.
-    pub(super) fn into_oldest(mut self) -> Option<T> {
-        self.take_oldest(|owned| owned.values.len() as u64)
-    }
-
     /// Takes the oldest value of the owner with the largest size. Of several with the same size, the one with the oldest value loses
     /// it, so that a group in which each owner has one value removes them by age.
     fn take_oldest(&mut self, size: impl Fn(&Owned<T>) -> u64) -> Option<T> {

@@ -53,7 +53,7 @@ impl SessionStore {
 
     /// Adds the session of another server; none when it is known by now. It does not count as running.
     pub(crate) fn add_adopted(&self, mut found: Found, record: &LogRecord) -> Option<Arc<Shared>> {
-        found.header.spec.context.call_log = Some(self.call_log(&found.header.id));
+        found.header.spec.context.call_log = Some(self.call_log(&found.header.id, &found.header.owner));
         let session = Arc::new(Shared::adopted(found, record));
         let mut table = self.lock();
         if table.sessions.contains_key(&session.id) {

@@ -110,9 +110,10 @@ impl Table {
 
     /// Returns the key of the session that ended first, of the owner who has the most finished ones.
     pub(super) fn oldest_of_most_finished(&self) -> Option<u64> {
-        let oldest = |owned: &Owned| owned.finished.first().copied();
-        let most =
-            self.owners.values().filter_map(|owned| Some((owned.finished.len(), Reverse(oldest(owned)?))));
+        let most = self.owners.values().filter_map(|owned| {
+            let oldest = owned.finished.first()?;
+            Some((owned.finished.len(), Reverse(*oldest)))
+        });
         most.max().map(|(_, Reverse(key))| key)
     }
 }
