@@ -30,7 +30,7 @@ const WHILE_RESERVED: Duration = Duration::from_secs(1);
 /// use cog_run::{Budget, BudgetLimits, RunOptions};
 ///
 /// let budget = Budget::new("composition", BudgetLimits { max_calls: Some(20), max_cost: Some(0.5), ..BudgetLimits::default() });
-/// let options = RunOptions::new().budget(budget.clone());
+/// let options = RunOptions { budgets: vec![budget.clone()], ..RunOptions::default() };
 /// # let _ = options;
 /// assert_eq!(budget.spent().calls, 0);
 /// ```
@@ -152,6 +152,7 @@ impl Budget {
     /// Removes a call that was counted in this period and not made.
     fn withdraw(&self, module: &str, period: Instant) {
         let mut books = self.lock();
+        // The account of a new period does not contain the call.
         if books.started == period {
             books.account.remove_call(module);
         }
@@ -160,6 +161,11 @@ impl Budget {
     /// Frees what a call has reserved.
     fn release(&self, estimate: Estimate) {
         self.lock().reserved.remove(estimate);
+    }
+
+    /// Reserves more for a call whose reply is longer than what it has reserved.
+    fn extend(&self, more: Estimate) {
+        self.lock().reserved.extend(more);
     }
 
     /// Adds the tokens of a call that was admitted, in this period or an earlier one. They count in the period in which they
@@ -257,7 +263,7 @@ pub struct BudgetLimits {
 
 impl BudgetLimits {
     /// Whether any limit is set.
-    pub fn are_set(&self) -> bool {
+    pub(crate) fn are_set(&self) -> bool {
         *self != Self::default()
     }
 
@@ -297,6 +303,10 @@ struct Reserved {
 impl Reserved {
     fn add(&mut self, estimate: Estimate) {
         self.calls += 1;
+        self.extend(estimate);
+    }
+
+    fn extend(&mut self, estimate: Estimate) {
         self.tokens = self.tokens.saturating_add(estimate.tokens);
         self.cost += estimate.cost;
     }

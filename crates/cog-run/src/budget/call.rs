@@ -24,6 +24,8 @@ pub(crate) struct OpenCall {
     model: String,
     /// An estimate of the tokens of the request.
     input_tokens: u64,
+    /// The tokens of the reply that are reserved.
+    output_tokens: u64,
     /// What the budgets have reserved for it.
     reserved: Estimate,
     /// The bytes of the reply so far.
@@ -90,13 +92,12 @@ impl OpenCall {
         let counter =
             CallCounter { budgets: budgets.to_vec(), module: module.to_owned(), refused: Arc::default() };
         let output_tokens = max_output_tokens.unwrap_or(RESERVED_OUTPUT);
-        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
-        let cost = provider.info().cost(model, &usage, clock::now());
-        let cost = cost.map_or(0.0, |cost| cost.amount.as_f64());
-        let reserved = Estimate { tokens: usage.total(), cost };
+        let reserved = reservation(provider.as_ref(), model, input_tokens, output_tokens);
         counter.admit(Some(reserved))?;
         let model = model.to_owned();
-        Ok(Self { counter, provider, model, input_tokens, reserved, output_bytes: 0, is_open: true })
+        let output_bytes = 0;
+        let is_open = true;
+        Ok(Self { counter, provider, model, input_tokens, output_tokens, reserved, output_bytes, is_open })
     }
 
     /// Returns what counts the retries of the call.
@@ -107,6 +108,23 @@ impl OpenCall {
     /// Observes an event of the reply.
     pub(crate) fn observe(&mut self, event: &ModelEvent) {
         self.output_bytes = self.output_bytes.saturating_add(output_bytes(event));
+        if self.output_bytes.div_ceil(TOKEN_BYTES) > self.output_tokens {
+            self.reserve_more();
+        }
+    }
+
+    /// Reserves more for a reply that is longer than what is reserved: the next calls wait for it. In steps, so that the budgets
+    /// are not locked for each event.
+    fn reserve_more(&mut self) {
+        self.output_tokens = self.output_bytes.div_ceil(TOKEN_BYTES).saturating_add(RESERVED_OUTPUT);
+        let reserved =
+            reservation(self.provider.as_ref(), &self.model, self.input_tokens, self.output_tokens);
+        let more = Estimate {
+            tokens: reserved.tokens.saturating_sub(self.reserved.tokens),
+            cost: reserved.cost - self.reserved.cost,
+        };
+        self.counter.budgets.iter().for_each(|budget| budget.extend(more));
+        self.reserved = reserved;
     }
 
     /// Ends the call with its usage, or with an estimate if that is unknown.
@@ -156,6 +174,13 @@ pub(crate) fn output_bytes(event: &ModelEvent) -> u64 {
         _ => 0,
     };
     bytes as u64
+}
+
+/// Returns what a call with these tokens is to reserve.
+fn reservation(provider: &dyn Provider, model: &str, input_tokens: u64, output_tokens: u64) -> Estimate {
+    let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+    let cost = provider.info().cost(model, &usage, clock::now());
+    Estimate { tokens: usage.total(), cost: cost.map_or(0.0, |cost| cost.amount.as_f64()) }
 }
 
 impl Drop for OpenCall {
@@ -230,15 +255,15 @@ impl Account {
 
     /// Returns what each module has spent.
     pub(super) fn by_module(&self) -> Vec<serde_json::Value> {
-        let entry = |(module, item): (&String, &Item)| {
+        // A call of an earlier period has only tokens in this one.
+        let used = self.0.iter().filter(|(_, item)| item.calls > 0 || item.tokens > 0);
+        used.map(|(module, item)| {
             let BudgetUsage { calls, tokens, cost, is_estimated } = item.spent();
             serde_json::json!({
                 "module": module, "calls": calls, "tokens": tokens, "cost": cost, "estimated": is_estimated,
             })
-        };
-        // A call of an earlier period has only tokens in this one.
-        let used = self.0.iter().filter(|(_, item)| item.calls > 0 || item.tokens > 0);
-        used.map(entry).collect()
+        })
+        .collect()
     }
 
     fn item(&mut self, module: &str) -> &mut Item {

@@ -227,6 +227,21 @@ async fn each_exit_of_a_call_frees_what_it_reserved() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn reply_that_is_longer_than_its_reservation_reserves_more() {
+    let budget = of_client(10_000);
+    let mut call = open_call(from_ref(&budget)).unwrap();
+    call.observe(&ModelEvent::Text("x".repeat(4 * 50)));
+    assert_eq!(budget.lock().reserved.tokens(), 150, "the reply is as long as its reservation");
+    call.observe(&ModelEvent::Reasoning("x".to_owned()));
+    assert_eq!(budget.lock().reserved.tokens(), 100 + 51 + 4_096);
+    call.observe(&ModelEvent::Text("x".repeat(4 * 8_000)));
+    assert!(open_call(from_ref(&budget)).is_err(), "8,151 tokens are spent, and 4,096 more may be");
+    call.end(Some(usage(8_151, None)));
+    assert_eq!(budget.lock().reserved.tokens(), 0);
+    drop(open_call(from_ref(&budget)).unwrap());
+}
+
+#[tokio::test(start_paused = true)]
 async fn single_call_may_be_larger_than_the_budget() {
     let budget = of_client(1);
     let call = open_call(from_ref(&budget)).unwrap();
