@@ -105,9 +105,8 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -
     let detached = request.body.options.detach;
     let cancellation = request.body.options.run.cancellation.clone();
     let Options { run, context, .. } = *request.body.options;
-    let mut spec = RunSpec::new(request.name, input).options(run);
-    spec.context = context;
-    let options = SessionOptions::new(request.client.owner()).detached(detached).permit(slot);
+    let spec = RunSpec { module: request.name, input, options: run, context };
+    let options = SessionOptions { owner: request.client.owner(), detached, permit: slot };
     let sessions = app.sessions.clone();
     let runtime = app.runtime.clone();
     let module = request.module;

@@ -96,8 +96,9 @@ pub(crate) enum Mode {
 const KEYS: &[&str] = &["response_mode", "require_streaming", "detach", "media_output"];
 
 impl Options {
-    /// Sets what depends on the caller of the run: owner, trace, budget, and where generated media are stored.
+    /// Sets what depends on the caller of the run: owner, trace, budget, limits, and where generated media are stored.
     pub(crate) fn set_caller(&mut self, app: &App, caller: &Caller) {
+        self.lower_to_limits(app);
         self.run.owner = Some(caller.client.owner());
         self.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
         self.context.parent_span.clone_from(&caller.parent);
@@ -109,6 +110,15 @@ impl Options {
         if self.media == MediaOutput::Url {
             self.run.delivery = app.media.delivery(&app.base_url(caller));
         }
+    }
+
+    /// Lowers the numbers of a request to those of the operator: a client may ask for less, never for more (docs/server.md). The
+    /// run itself lowers the limits of tool calls.
+    fn lower_to_limits(&mut self, app: &App) {
+        let max_timeout = app.runtime.timeout();
+        let max_attempts = app.settings.max_attempts.max(1);
+        self.run.timeout = self.run.timeout.map(|timeout| timeout.min(max_timeout));
+        self.run.max_attempts = self.run.max_attempts.map(|attempts| attempts.min(max_attempts));
     }
 
     /// Reads `_options`.

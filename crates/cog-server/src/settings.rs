@@ -48,6 +48,8 @@ pub struct ServerSettings {
     pub mcp_skills: bool,
     /// The limits of stored uploads and generated media.
     pub uploads: UploadSettings,
+    /// The maximum of `max_attempts` of a request: 10.
+    pub max_attempts: u32,
     /// The budget of each client in a period. None by default.
     pub client_budget: BudgetLimits,
     /// The period after which the budget of a client is full again: 24 hours.
@@ -79,6 +81,7 @@ impl Default for ServerSettings {
             public_url: None,
             mcp_skills: false,
             uploads: UploadSettings::default(),
+            max_attempts: 10,
             client_budget: BudgetLimits::default(),
             client_budget_period: Duration::from_secs(24 * 3600),
             drain_delay: Duration::ZERO,

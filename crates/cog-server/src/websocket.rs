@@ -176,7 +176,7 @@ impl Conversation {
     async fn run_to_envelope(&mut self, request: ExecuteRequest, delivery: Delivery) -> Flow {
         self.has_run = true;
         let ExecuteRequest { module, body: ExecuteBody { input, mut options, bytes, .. }, .. } = request;
-        let cancellation = Cancellation::new();
+        let cancellation = Cancellation::default();
         options.run.cancellation = cancellation.clone();
         options.context.warnings.extend(delivery.warning());
         let app = self.app.clone();

@@ -9,7 +9,7 @@ use std::{
 use async_nats::jetstream::{AckKind, Message};
 use cog_batch::run_input;
 use cog_module::Module;
-use cog_run::{ModuleRef, Runtime};
+use cog_run::{ModuleRef, RunOptions, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
 
@@ -194,7 +194,11 @@ impl Handler {
             Ok(module) => module,
             Err(error) => return (Envelope::failure(error), None),
         };
-        let envelope = self.runtime.run(&module, run_input(job.input), job.options).await;
+        // Whoever adds a job is a client of this worker's operator, and may lower the limit only.
+        let max_timeout = self.runtime.timeout();
+        let timeout = job.options.timeout.map(|timeout| timeout.min(max_timeout));
+        let options = RunOptions { timeout, ..job.options };
+        let envelope = self.runtime.run(&module, run_input(job.input), options).await;
         let retry = RetryReason::of(&envelope);
         match retry {
             Some(RetryReason::Refusal) => self.refusals.refused(),

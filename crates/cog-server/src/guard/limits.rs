@@ -38,7 +38,7 @@ impl ClientBudgets {
 
     /// Returns the budget of a client; none if there are no limits.
     pub(crate) fn budget(&self, client: &Client) -> Option<Budget> {
-        if !self.limits.are_set() {
+        if self.limits == BudgetLimits::default() {
             return None;
         }
         let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);

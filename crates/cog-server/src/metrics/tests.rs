@@ -110,6 +110,7 @@ fn runs_and_calls_are_counted_by_outcome() {
         input: None,
         output: None,
         message: None,
+        envelope: None,
     };
     metrics.run_ended(&answered);
     let code = ErrorCode::Declared("E5001".to_owned());

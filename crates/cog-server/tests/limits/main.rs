@@ -17,5 +17,6 @@ mod mcp;
 mod observed;
 mod pages;
 mod sizes;
+mod spending;
 mod streams;
 mod support;

@@ -12,7 +12,7 @@ use cog_provider::{
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{
-    Runtime,
+    Runtime, RuntimeBuilder,
     sessions::{SessionSettings, Sessions},
 };
 use cog_server::{Metrics, Server, ServerSettings};
@@ -41,15 +41,23 @@ pub(crate) struct Site {
 
 impl Site {
     /// Starts a server with these settings. The mock sends these replies in order, and repeats the last one.
-    #[expect(clippy::disallowed_methods, reason = "a client of the tests")]
     pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::start_with(settings, replies, |runtime| runtime).await
+    }
+
+    /// Starts a server whose runtime is changed before.
+    #[expect(clippy::disallowed_methods, reason = "a client of the tests")]
+    pub(crate) async fn start_with(
+        settings: ServerSettings,
+        replies: impl IntoIterator<Item = Reply>,
+        change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
+    ) -> Self {
         let (mock, directory, metrics) = (Mock::start(replies), module(), Metrics::new());
         let runtime = Runtime::builder()
             .provider(Arc::new(Breaker::new(Arc::new(provider(&mock)), BreakerSettings::default())))
             .finder(Finder::new(directory.path(), vec![directory.path().to_owned()], None))
-            .events(Arc::new(metrics.clone()))
-            .build()
-            .unwrap();
+            .events(Arc::new(metrics.clone()));
+        let runtime = change(runtime).build().unwrap();
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
         let server = Server::new(settings, runtime, sessions).with_metrics(metrics);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

@@ -101,6 +101,8 @@ server_settings! {
         "Rate limit per client; 0 = unlimited";
     "request-burst" Rate |it| &mut it.server.request_burst,
         "Requests that a client may send at once above the rate limit";
+    "max-attempts" Rate |it| &mut it.server.max_attempts,
+        "Maximum of `max_attempts` that a request may set";
     "client-max-cost" Cost |it| &mut it.server.client_budget.max_cost,
         "Maximum cost in US dollars of each client in a period [default: unlimited]" operator;
     "client-max-tokens" Limit |it| &mut it.server.client_budget.max_tokens,
