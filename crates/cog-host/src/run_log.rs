@@ -4,12 +4,16 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use cog_json::{Node, ToJson as _, Value};
 use cog_module::{Module, Origin};
-use cog_run::RunInput;
+use cog_run::{
+    RunInput,
+    events::{Needs, RunEvents, RunReport},
+};
 use cog_spec::{Code, Envelope, ErrorBody, Usage};
 use cog_store::private;
 use serde::{Deserialize, Serialize};
@@ -75,25 +79,29 @@ impl RunLog {
         })
     }
 
-    /// Whether inputs and answers are stored.
-    pub fn stores_contents(&self) -> bool {
-        self.stores_contents
+    /// Returns the listener of one run, which adds it: [`RunOptions::events`](cog_run::RunOptions::events). What the run does not
+    /// request itself comes from the settings. `failed` is called if the file cannot be written.
+    pub fn listener(
+        self: &Arc<Self>,
+        requested: RequestedModel,
+        failed: impl Fn(&io::Error) + Send + Sync + 'static,
+    ) -> Arc<dyn RunEvents> {
+        Arc::new(LoggedRun { log: Arc::clone(self), requested, failed: Box::new(failed) })
     }
 
-    /// Adds a run; `input` is none if it was not read, or if contents are not stored. What the run does not request itself
-    /// comes from the settings. Keys are masked.
+    /// Adds a run. Keys are masked.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(
+    fn add(
         &self,
         module: &Module,
         input: Option<&RunInput>,
         envelope: &Envelope,
-        requested: RequestedModel,
+        requested: &RequestedModel,
     ) -> io::Result<()> {
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
-        let RequestedModel { provider, model } = requested.or(&self.requested);
+        let RequestedModel { provider, model } = requested.clone().or(&self.requested);
         let entry = Entry {
             requested_provider: provider,
             requested_model: model,
@@ -156,6 +164,28 @@ impl RunLog {
         match private::read(&path, MAX_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             read => read.map_err(|error| unreadable(&path, &error)),
+        }
+    }
+}
+
+/// A run that will be in the log.
+struct LoggedRun {
+    log: Arc<RunLog>,
+    requested: RequestedModel,
+    failed: Box<dyn Fn(&io::Error) + Send + Sync>,
+}
+
+impl RunEvents for LoggedRun {
+    fn needs(&self) -> Needs {
+        Needs { envelope: true, content: self.log.stores_contents, ..Needs::default() }
+    }
+
+    fn run_ended(&self, run: &RunReport<'_>) {
+        let Some(envelope) = run.envelope else { return };
+        // A run that continues after a confirmation is given none: its input is that of the halted run.
+        let input = run.input.filter(|input| !matches!(input, RunInput::Json(value) if value.is_null()));
+        if let Err(error) = self.log.add(run.module, input, envelope, &self.requested) {
+            (self.failed)(&error);
         }
     }
 }

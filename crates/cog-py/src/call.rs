@@ -11,7 +11,7 @@ use crate::{
     caller::within,
     events::{Delivery, events},
     hosted::Hosted,
-    request::{Mode, Request, Started},
+    request::{Mode, Request},
 };
 
 /// A run whose result is delivered to a callback. Dropping it cancels the run.
@@ -57,11 +57,7 @@ impl Call {
 /// Runs a module to its envelope.
 pub(crate) async fn answer(hosted: &Hosted, request: Request) -> Envelope {
     match request.start(hosted, Mode::Answer).await {
-        Ok(Started { chunks, entry }) => {
-            let envelope = chunks.fold().await;
-            entry.into_iter().for_each(|entry| entry.add(&envelope));
-            envelope
-        }
+        Ok(chunks) => chunks.fold().await,
         Err(refused) => *refused,
     }
 }

@@ -17,7 +17,6 @@ use crate::{
     caller::{Caller, within},
     events::{events, wait},
     hosted::Hosted,
-    log::LogEntry,
     request::{Mode, Request},
     result::{RunResult, exception_of},
     to_python::{json_text_to_python, json_to_python},
@@ -34,8 +33,6 @@ pub(crate) struct Chunks {
     envelope: Mutex<EnvelopeBuilder>,
     result: PyOnceLock<Py<RunResult>>,
     caller: Option<Arc<Caller>>,
-    /// The entry of the run in the log, until its result is known.
-    entry: Arc<Mutex<Option<LogEntry>>>,
 }
 
 /// The reader of the run.
@@ -62,7 +59,6 @@ impl Chunks {
     pub(crate) fn new(hosted: Arc<Hosted>, request: Request) -> Self {
         Self {
             caller: request.caller.clone(),
-            entry: Arc::default(),
             source: Mutex::new(Source::Waiting(Run::Requested(hosted, Box::new(request)))),
             queue: Arc::default(),
             closed: Notify::new(),
@@ -74,15 +70,7 @@ impl Chunks {
     /// Converts a chunk, and adds it to the envelope.
     fn convert<'py>(&self, py: Python<'py>, chunk: Chunk) -> PyResult<Bound<'py, PyAny>> {
         let converted = json_to_python(py, &chunk);
-        let is_over = {
-            let mut envelope = locked(&self.envelope);
-            envelope.push(chunk);
-            envelope.is_over()
-        };
-        if is_over && locked(&self.entry).is_some() {
-            // The log has the run, even if the program does not ask for its result.
-            self.result(py)?;
-        }
+        locked(&self.envelope).push(chunk);
         converted
     }
 
@@ -93,9 +81,6 @@ impl Chunks {
     }
 
     fn finished(&self, py: Python<'_>, envelope: Envelope) -> RunResult {
-        if let Some(entry) = locked(&self.entry).take() {
-            entry.add(&envelope);
-        }
         RunResult::from_run(py, envelope, self.caller.as_deref())
     }
 
@@ -128,7 +113,7 @@ impl Chunks {
     /// Reads the next chunk, until the chunks are closed.
     async fn read(&self, run: Run) -> PyResult<Result<Option<(Chunk, ChunkStream)>, Box<Envelope>>> {
         let next = async {
-            let mut stream = run.start(&self.entry).await?;
+            let mut stream = run.start().await?;
             Ok(stream.next().await.map(|chunk| (chunk, stream)))
         };
         tokio::select! {
@@ -244,12 +229,11 @@ impl Chunks {
         let Some(run) = self.take_run()? else { return Ok(false) };
         let end = End(Arc::clone(&self.queue));
         let caller = self.caller.clone();
-        let log = Arc::clone(&self.entry);
         if let Some(caller) = &caller {
             caller.use_running_loop(py)?;
         }
         let task = events.runtime.spawn(async move {
-            if let Err(error) = within(caller.as_ref(), run.fill(&log, &end.0)).await {
+            if let Err(error) = within(caller.as_ref(), run.fill(&end.0)).await {
                 end.0.fail(Failed::Raised(error));
             }
         });
@@ -269,20 +253,16 @@ impl Drop for Chunks {
 
 impl Run {
     /// Starts the run, unless it has started.
-    async fn start(self, log: &Mutex<Option<LogEntry>>) -> Result<ChunkStream, Box<Envelope>> {
+    async fn start(self) -> Result<ChunkStream, Box<Envelope>> {
         match self {
-            Self::Requested(hosted, request) => {
-                let started = request.start(&hosted, Mode::Stream).await?;
-                *locked(log) = started.entry;
-                Ok(started.chunks)
-            }
+            Self::Requested(hosted, request) => request.start(&hosted, Mode::Stream).await,
             Self::Started(stream) => Ok(stream),
         }
     }
 
     /// Reads the run into a queue.
-    async fn fill(self, log: &Mutex<Option<LogEntry>>, queue: &Queue) {
-        match self.start(log).await {
+    async fn fill(self, queue: &Queue) {
+        match self.start().await {
             Ok(stream) => {
                 let mut batches = stream.ready_chunks(MAX_WAITING);
                 while let Some(batch) = batches.next().await {

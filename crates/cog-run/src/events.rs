@@ -23,7 +23,7 @@ use cog_harmony::{Conversation, Message, ToolCall};
 use cog_json::Value;
 use cog_module::Module;
 use cog_provider::{ProviderInfo, ReplyHead, ReplyHook, RetryHook};
-use cog_spec::{Code, ErrorCode, Fallback, FinishReason, Meta, Modality, Usage};
+use cog_spec::{Code, Envelope, ErrorCode, Fallback, FinishReason, Meta, Modality, Usage};
 use tokio::time::Instant;
 
 pub use self::trace::Trace;
@@ -98,6 +98,8 @@ pub struct Needs {
     pub content: bool,
     /// [`RunEvents::request_messages`] and [`RunEvents::message`] are called.
     pub messages: bool,
+    /// Reports of runs have envelopes.
+    pub envelope: bool,
 }
 
 /// The time of a run, a call to a model or a call of a tool, and its place among the others.
@@ -142,6 +144,8 @@ pub struct RunReport<'a> {
     pub output: Option<&'a Value>,
     /// The message of the error, if a listener needs content.
     pub message: Option<&'a str>,
+    /// The envelope of the run, if a listener needs envelopes.
+    pub envelope: Option<&'a Envelope>,
 }
 
 /// The outcome of a run.
@@ -261,16 +265,9 @@ impl Listeners {
             spans: all.spans || one.spans,
             content: all.content || one.content,
             messages: all.messages || one.messages,
+            envelope: all.envelope || one.envelope,
         });
         Self { needs, all: Some(all) }
-    }
-
-    /// Returns these listeners and then the others.
-    pub(crate) fn and(&self, others: &Self) -> Self {
-        match &others.all {
-            Some(more) => self.with(more),
-            None => self.clone(),
-        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -304,9 +301,11 @@ impl Listeners {
 
     /// Returns a hook that reports the head of each reply; none without listeners.
     pub(crate) fn reply_hook(&self) -> Option<ReplyHook> {
+        if self.is_empty() {
+            return None;
+        }
         let listeners = self.clone();
-        let hook = || ReplyHook::new(move |head| listeners.iter().for_each(|one| one.reply_head(head)));
-        (!self.is_empty()).then(hook)
+        Some(ReplyHook::new(move |head| listeners.iter().for_each(|one| one.reply_head(head))))
     }
 
     fn run_ended(&self, run: &RunReport<'_>) {
@@ -332,6 +331,12 @@ impl Listeners {
         let mut recording = self.iter().filter(|one| one.needs().spans);
         context.is_sampled = recording.any(|one| one.samples(parent, context.trace_id));
         Some(OpenSpan { context, parent: parent.cloned(), started_at, started })
+    }
+}
+
+impl fmt::Debug for dyn RunEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a listener")
     }
 }
 

@@ -84,7 +84,7 @@ struct Handle(Arc<Shared>);
 
 impl RunEvents for Handle {
     fn needs(&self) -> Needs {
-        Needs { spans: true, content: self.0.settings.records_content, messages: false }
+        Needs { spans: true, content: self.0.settings.records_content, ..Needs::default() }
     }
 
     fn samples(&self, parent: Option<&SpanContext>, trace_id: [u8; 16]) -> bool {

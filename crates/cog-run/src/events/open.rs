@@ -2,11 +2,12 @@
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use cog_answer::EnvelopeBuilder;
 use cog_harmony::{Conversation, ToolCall};
 use cog_json::Value;
 use cog_module::Module;
 use cog_provider::{ModelRequest, ProviderError, ProviderInfo};
-use cog_spec::{Chunk, Code, ErrorBody, FinishReason, Modality, ModelEvent, Usage};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, FinishReason, Modality, ModelEvent, Usage};
 use tokio::time::Instant;
 
 use super::{
@@ -26,8 +27,10 @@ pub(crate) struct OpenRun {
     is_nested: bool,
     session_id: String,
     input: Option<RunInput>,
-    /// The last meta before the final event (ruling R42). A failure has no other.
+    /// The last meta before the final event (ruling R42). A failure has no other: its tokens and attempts are read from here.
     meta: Option<Value>,
+    /// The chunks so far, if a listener needs the envelope.
+    envelope: Option<EnvelopeBuilder>,
     has_ended: bool,
 }
 
@@ -44,7 +47,8 @@ impl OpenRun {
             return None;
         }
         let span = listeners.open_span(parent);
-        let input = listeners.needs().content.then(|| input.clone());
+        let needs = listeners.needs();
+        let input = needs.content.then(|| input.clone());
         let module = Arc::clone(module);
         let session_id = String::new();
         Some(Box::new(Self {
@@ -55,6 +59,7 @@ impl OpenRun {
             session_id,
             input,
             meta: None,
+            envelope: needs.envelope.then(EnvelopeBuilder::new),
             has_ended: false,
         }))
     }
@@ -71,19 +76,30 @@ impl OpenRun {
     /// Reports a run that was refused before the provider was called.
     pub(crate) fn refused(&mut self, error: &ErrorBody) {
         self.has_ended = true;
+        let envelope = self.envelope.take().map(|_| Envelope::failure(error.clone()));
         let outcome = RunOutcome::Failed(&error.code);
-        self.report(RunReport { attempts: 0, message: Some(&error.message), ..self.ended(outcome) });
+        self.report(RunReport {
+            attempts: 0,
+            message: Some(&error.message),
+            envelope: envelope.as_ref(),
+            ..self.ended(outcome)
+        });
     }
 
     /// Observes the next chunk of the run, and reports its end with the last one.
     pub(crate) fn observe(&mut self, chunk: &Chunk) {
+        if let Some(envelope) = &mut self.envelope {
+            envelope.push(chunk.clone());
+        }
         match chunk {
             Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => {
                 self.meta = Some(data.clone());
             }
             Chunk::Final { meta, data, usage, .. } => {
                 self.has_ended = true;
+                let envelope = self.envelope.take().map(EnvelopeBuilder::finish);
                 self.report(RunReport {
+                    envelope: envelope.as_ref(),
                     usage: usage.as_ref().or(meta.runtime.usage.as_ref()),
                     attempts: meta.runtime.attempts.unwrap_or(1),
                     repairs: meta.runtime.repairs.len(),
@@ -102,6 +118,7 @@ impl OpenRun {
 
     fn report_unanswered(&mut self, outcome: RunOutcome<'_>, message: Option<&str>) {
         self.has_ended = true;
+        let envelope = self.envelope.take().map(EnvelopeBuilder::finish);
         let meta = self.meta.as_ref().map(Value::node);
         let usage = meta.and_then(|meta| meta.get("usage")).and_then(Usage::read);
         let attempts = meta.and_then(|meta| meta.get("attempts")?.as_u64());
@@ -110,6 +127,7 @@ impl OpenRun {
             attempts: attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1),
             repairs: meta.and_then(|meta| Some(meta.get("repairs")?.len())).unwrap_or(0),
             message,
+            envelope: envelope.as_ref(),
             ..self.ended(outcome)
         });
     }
@@ -130,10 +148,12 @@ impl OpenRun {
             input: self.input.as_ref(),
             output: None,
             message: None,
+            envelope: None,
         }
     }
 
     fn report(&self, run: RunReport<'_>) {
+        // The answer is at hand anyway, but a listener must not see content that no listener asked for.
         let has_content = self.listeners.needs().content;
         self.listeners.run_ended(&RunReport {
             output: run.output.filter(|_| has_content),

@@ -21,11 +21,6 @@ use crate::clock;
 pub struct Trace(Arc<Mutex<Vec<Message>>>);
 
 impl Trace {
-    /// Returns a trace without messages.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Returns the messages so far.
     pub fn messages(&self) -> Conversation {
         Conversation(self.lock().clone())
@@ -86,11 +81,9 @@ impl Recorder {
         if !self.has_recorded {
             // A run that continues creates its first messages again, before those of the halted run.
             let start = messages.0.iter().filter_map(started_at).fold(now(), f64::min);
-            let dated = |message: Message| Message {
-                created_at: message.created_at.or(Some(start)),
-                ..self.completed(message)
-            };
-            let messages: Vec<Message> = messages.0.iter().cloned().map(dated).collect();
+            let mut dated = messages.0.clone();
+            dated.iter_mut().for_each(|message| message.created_at = message.created_at.or(Some(start)));
+            let messages: Vec<Message> = dated.into_iter().map(|message| self.completed(message)).collect();
             self.listeners.iter().for_each(|one| one.request_messages(&messages));
         }
         self.reply = Some(Reply::new());

@@ -9,9 +9,9 @@ use cog_provider::{
 };
 use cog_run::{
     Code, RunOptions, Runtime,
-    events::{CallOutcome, CallReport, RunEvents, RunReport},
+    events::{CallOutcome, CallReport, Needs, RunEvents, RunReport},
 };
-use cog_spec::{FinishReason, ModelEvent, Secret, Usage};
+use cog_spec::{Envelope, FinishReason, ModelEvent, Secret, Usage};
 use cog_testkit::{Mock, Reply, Wire};
 use tempfile::TempDir;
 
@@ -124,6 +124,36 @@ async fn dropped_run_is_reported() {
     let mut reported = notes.take();
     reported.sort();
     assert_eq!(reported, ["m Dropped tokens=0 attempts=1 repairs=0", "scripted Dropped first token"]);
+}
+
+/// The envelopes of runs.
+#[derive(Default)]
+struct Envelopes(Mutex<Vec<Envelope>>);
+
+impl RunEvents for Envelopes {
+    fn needs(&self) -> Needs {
+        Needs { envelope: true, ..Needs::default() }
+    }
+
+    fn run_ended(&self, run: &RunReport<'_>) {
+        assert!(run.input.is_none() && run.output.is_none(), "no listener needs content");
+        self.0.lock().unwrap().extend(run.envelope.cloned());
+    }
+}
+
+#[tokio::test]
+async fn listener_of_a_run_receives_the_envelope_that_the_run_returns() {
+    let directory = directory("Answer.", &[]);
+    for (reply, input) in
+        [(ANSWER, sample_input()), ("no JSON at all", sample_input()), (ANSWER, input("{}"))]
+    {
+        let (_, runtime, module) = observed(&Arc::new(Scripted::replying(reply)), &directory);
+        let envelopes = Arc::new(Envelopes::default());
+        let listener = Arc::clone(&envelopes) as Arc<dyn RunEvents>;
+        let options = RunOptions { events: vec![listener], ..RunOptions::default() };
+        let returned = runtime.run(&module, input, options).await;
+        assert_eq!(*envelopes.0.lock().unwrap(), [returned]);
+    }
 }
 
 /// Returns the notifications of calls, of a run that calls this mock.

@@ -76,6 +76,7 @@ fn run<'a>(module: &'a Module, outcome: RunOutcome<'a>) -> RunReport<'a> {
         input: None,
         output: None,
         message: None,
+        envelope: None,
     }
 }
 

@@ -4,7 +4,7 @@ mod continued;
 mod conversation;
 mod files;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cog_host::{
     Host, Hosted, NamedModule, Use,
@@ -59,13 +59,13 @@ pub(super) fn run_with(
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
     let settings = load_run_settings(flags, environment, console)?;
     note_telemetry(&settings, console);
-    let log = RunLog::new(&settings);
+    let log = RunLog::new(&settings).map(Arc::new);
     let approval = continued::from_args(&args.tools);
-    let trace = args.trace.as_ref().map(|_| Trace::new());
+    let trace = args.trace.as_ref().map(|_| Trace::default());
     let module = None;
-    let input = None;
+    let not_logged = Arc::default();
     let recording = RecordingFault::default();
-    let mut run = Run { args, settings, console, log, module, start, input, approval, trace, recording };
+    let mut run = Run { args, settings, console, log, not_logged, module, start, approval, trace, recording };
     // Each confirmation that is typed continues the run, which may be halted again by its next call.
     loop {
         let result = run.run()?;
@@ -94,12 +94,12 @@ struct Run<'a> {
     args: &'a RunArgs,
     settings: Settings,
     console: &'a Console,
-    log: Option<RunLog>,
+    log: Option<Arc<RunLog>>,
+    /// Why a run could not be added to the log.
+    not_logged: Arc<OnceLock<String>>,
     /// The module, once it is loaded.
     module: Option<Arc<Module>>,
     start: Start,
-    /// The input, once it is read and if it is logged.
-    input: Option<RunInput>,
     /// The halted run that this one continues.
     approval: Option<Approval>,
     /// The messages of the run.
@@ -240,27 +240,23 @@ impl Run<'_> {
         Ok(ModuleChoice { name: given.unwrap_or_default(), choice })
     }
 
-    /// Reads the input, and stores it if the log contains inputs.
+    /// Reads the input.
     fn read_input(&mut self, module: &Module) -> Result<RunInput, ErrorBody> {
-        let input = match std::mem::replace(&mut self.start, Start::Arguments) {
+        match std::mem::replace(&mut self.start, Start::Arguments) {
             Start::Arguments => {
                 let input = self.given_input(module)?;
                 if input::is_json_as_text(&input, module) {
                     self.console.note("--args is text, and this text is an input of the module; --input-json reads it as one");
                 }
-                input
+                Ok(input)
             }
-            Start::Input(input) => input,
+            Start::Input(input) => Ok(input),
             Start::Conversation(conversation) => {
                 let conversation = conversation?;
                 self.console.note(&conversation.note());
-                conversation.add_to(self.given_input(module)?)?
+                conversation.add_to(self.given_input(module)?)
             }
-        };
-        if self.log.as_ref().is_some_and(RunLog::stores_contents) {
-            self.input = Some(input.clone());
         }
-        Ok(input)
     }
 
     fn given_input(&self, module: &Module) -> Result<RunInput, ErrorBody> {
@@ -301,7 +297,7 @@ impl Run<'_> {
     /// Starts the run and reports the provider, unless the input is rejected.
     fn start(&self, ready: PreparedRun, is_streamed: bool) -> Result<StartedRun, Box<Envelope>> {
         let PreparedRun { runtime, module, input, note, stored } = ready;
-        let cancellation = Cancellation::new();
+        let cancellation = Cancellation::default();
         let options = self.options(cancellation.clone());
         let stored = stored.or_else(|| {
             continued::created(self.args, &module, &input, options.clone(), &self.settings, self.console)
@@ -374,16 +370,21 @@ impl Run<'_> {
         options.max_tool_rounds = tools.max_tool_rounds;
         options.handoff_to.clone_from(&self.args.handoff.handoff_to);
         options.approval.clone_from(&self.approval);
-        match &self.trace {
-            Some(trace) => options.events(Arc::new(trace.clone())),
-            None => options,
+        if let Some(trace) = &self.trace {
+            options.events.push(Arc::new(trace.clone()));
         }
+        if let Some(log) = &self.log {
+            let not_logged = Arc::clone(&self.not_logged);
+            options.events.push(log.listener(RequestedModel::default(), move |error| {
+                let _ = not_logged.set(error.to_string());
+            }));
+        }
+        options
     }
 
     /// Prints what was not printed yet, and returns the exit code.
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
-        // Before anything is printed: a reader of stdout that has gone must not keep the run out of the log.
-        self.add_to_log(result.envelope());
+        self.report_log();
         let written = self.write_trace().and(self.write_handoff(result.envelope())).and(self.recorded());
         let envelope = match result {
             RunResult::Envelope(envelope) => {
@@ -414,12 +415,9 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the run to the log. A log that cannot be written is only reported if it was set up.
-    fn add_to_log(&self, envelope: &Envelope) {
-        let (Some(log), Some(module)) = (&self.log, &self.module) else { return };
-        if let Err(error) = log.add(module, self.input.as_ref(), envelope, RequestedModel::default())
-            && self.settings.logs.are_set()
-        {
+    /// Reports a log that could not be written, if it was set up.
+    fn report_log(&self) {
+        if let Some(error) = self.not_logged.get().filter(|_| self.settings.logs.are_set()) {
             self.console.note(&format!("this run is not in `cog logs`: {error}"));
         }
     }
