@@ -14,7 +14,7 @@
 // `tools` executes the calls of a reply, and halts for a person; `tool` is the interface that a tool implements. `cache` answers
 // an equal request. `offline` answers without a provider.
 //
-// `RuntimeState` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
+// `runtime_state` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
 // `options` is what a user says of a run, and `context` what surrounds it: its session, its log of calls, the runs that lead to
 // it. `budget` limits it, `client_rules` restricts its client, and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
 
@@ -32,7 +32,7 @@ mod drive;
 mod error;
 pub mod events;
 mod input;
-pub mod media;
+mod media;
 mod media_files;
 mod module_context;
 mod modules;
@@ -49,6 +49,7 @@ mod providers;
 mod rendered;
 mod request;
 mod runtime;
+mod runtime_state;
 mod session;
 pub mod sessions;
 mod stream;
@@ -63,6 +64,7 @@ pub use crate::{
     client_rules::{ClientRules, ModelAccess},
     context::{RecoveryOffer, RunContext},
     input::RunInput,
+    media::citation_source,
     module_context::{ContextLimits, ContextScope, ContextStore},
     modules::ModuleRef,
     options::{Caller, RunOptions},

@@ -11,37 +11,33 @@
 
 mod prepare;
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc};
 
 use cog_json::Value;
-use cog_media::Access;
 use cog_module::Module;
-use cog_spec::{ErrorBody, Generation};
+use cog_spec::ErrorBody;
 
 pub(crate) use self::prepare::prepare;
 use crate::{
-    AnswerCache, BudgetLimits, ChunkStream, Providers, RunContext, RunInput, RunOptions,
-    compiled::Compilations,
-    composition::{CompositionMode, Compositions, PartRun, StartPart},
+    ChunkStream, RunContext, RunInput, RunOptions,
+    composition::{CompositionMode, PartRun, StartPart},
     drive::Driver,
-    events::{Listeners, OpenRun},
-    module_context::ContextStore,
-    modules::Modules,
+    events::OpenRun,
     plan::PreparedRun,
+    runtime_state::RuntimeState,
     stream::ChunkQueue,
     tool::ToolInfo,
-    tools::{ModuleCall, ModuleCalls, ToolSettings},
+    tools::{ModuleCall, ModuleCalls},
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
 pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
-    let session_id = run.rules.session_id.clone();
     if let Some(open) = &mut run.open {
-        open.set_session(&session_id);
+        open.set_session(&run.rules.session_id);
     }
     let queue = ChunkQueue::default();
     let driver = Driver::new(run.plan, run.rules, queue.clone());
-    ChunkStream::new(session_id, queue, driver.run()).observed(run.open).shown_to(run.client)
+    ChunkStream::new(queue, driver.run()).observed(run.open).shown_to(run.client)
 }
 
 /// Runs the steps before the call, and reports a run that is refused to its listeners.
@@ -69,7 +65,7 @@ fn prepare_observed(
     mut context: RunContext,
     mode: &CompositionMode,
 ) -> Result<PreparedRun, ErrorBody> {
-    context.listeners = state.listeners.and(&options.events);
+    context.listeners = state.listeners.with(&options.events);
     let parent = context.parent_span.as_ref();
     let Some(mut open) = OpenRun::start(&context.listeners, parent, module, &input, context.is_nested) else {
         return prepare(state, module, input, options, context, mode);
@@ -96,7 +92,7 @@ fn start_part(state: &Arc<RuntimeState>) -> StartPart {
     let state = Arc::clone(state);
     Arc::new(move |part| {
         let PartRun { module, input, options, mut context, mode } = part;
-        context.is_nested = true;
+        context.is_nested = true; // listeners count the composition once
         let mut prepared = prepare_with_events(&state, &module, input, &options, context, &mode)?;
         prepared.rules.is_part = true;
         Ok(run(prepared))
@@ -128,29 +124,4 @@ impl ModuleCalls for RuntimeState {
             Ok(run(prepared).fold().await)
         })
     }
-}
-
-// The state that all runs of a runtime share.
-
-/// The state that all runs of a runtime share.
-pub(crate) struct RuntimeState {
-    pub(crate) providers: Providers,
-    pub(crate) modules: Modules,
-    pub(crate) compilations: Compilations,
-    /// The maximum duration of runs without their own timeout.
-    pub(crate) timeout: Duration,
-    /// The media that runs may open from their input.
-    pub(crate) media: Access,
-    /// The parameters of the generation for runs without their own.
-    pub(crate) generation: Generation,
-    /// The listeners of all runs.
-    pub(crate) listeners: Listeners,
-    pub(crate) tools: ToolSettings,
-    /// The limits of each run.
-    pub(crate) budget: BudgetLimits,
-    /// The cache of answers.
-    pub(crate) cache: Option<AnswerCache>,
-    /// The context that modules have emitted.
-    pub(crate) context: ContextStore,
-    pub(crate) compositions: Compositions,
 }

@@ -16,7 +16,8 @@ use crate::{
     events::{Listeners, RunEvents},
     modules::{ModuleRef, Modules},
     options::{Approval, Decision},
-    pipeline::{self, RuntimeState},
+    pipeline,
+    runtime_state::RuntimeState,
     tool::Tool,
     tools::{PendingApproval, PendingApprovals, ToolLimits, ToolSettings},
 };
@@ -46,15 +47,15 @@ pub struct RuntimeBuilder {
 
 impl Runtime {
     /// The default maximum duration of a run.
-    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+    const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
     /// The default interval after which the files of a module are checked again.
     const DEFAULT_RELOAD_INTERVAL: Duration = Duration::from_millis(500);
 
     /// The default maximum number of parts of one composition that call a model at the same time, at all depths together.
-    pub const MAX_PARALLEL_PARTS: usize = 128;
+    const MAX_PARALLEL_PARTS: usize = 128;
 
-    /// Returns a builder. It needs a provider, or [`RuntimeBuilder::offline`]. By default the runtime finds only the built-in
+    /// Returns a builder. It needs a provider, or [`Providers::offline`]. By default the runtime finds only the built-in
     /// modules.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder {
@@ -76,7 +77,7 @@ impl Runtime {
     /// Returns a runtime that calls no model. Each run returns the golden answer for its input, otherwise a sample of the schema
     /// whose values mean nothing, with the warning W4001 (docs/spec/golden-tests.md). It is for tests and first steps.
     pub fn offline() -> Self {
-        Self::from_builder(Self::builder().offline())
+        Self::from_builder(Self::builder().providers(Providers::offline()))
     }
 
     /// Loads a module: `"code-reviewer"`, or a path. [`ModuleRef`] also has names that are not the user's choice.
@@ -97,6 +98,7 @@ impl Runtime {
     /// The errors of [`Runtime::load`].
     pub async fn load_async<'a>(&self, module: impl Into<ModuleRef<'a>>) -> Result<Arc<Module>, ErrorBody> {
         let key = module.into().key();
+        // Nearly every call: a change of threads would take longer than the rest of a short run.
         if let Some(module) = self.state.modules.cached(&key) {
             return Ok(module);
         }
@@ -115,6 +117,11 @@ impl Runtime {
     /// [`Runtime::load`] returns it.
     pub fn load_failure(&self, module: ModuleRef<'_>) -> Option<ErrorBody> {
         self.state.modules.failure(&module.key())
+    }
+
+    /// Returns the maximum duration of runs without their own timeout. A server does not let its clients exceed it.
+    pub fn timeout(&self) -> Duration {
+        self.state.timeout
     }
 
     /// Returns the providers of the runtime.
@@ -184,8 +191,8 @@ impl Runtime {
         let halted = self.pending_approval(id, options.owner.as_deref());
         match halted.and_then(|halted| self.load(&halted.module)) {
             Ok(module) => {
-                let options = options.approval(Approval { id: id.to_owned(), decision });
-                self.run(&module, RunInput::Json(Value::null()), options).await
+                let approval = Some(Approval { id: id.to_owned(), decision });
+                self.run(&module, RunInput::Json(Value::null()), RunOptions { approval, ..options }).await
             }
             Err(error) => Envelope::failure(error),
         }
@@ -233,11 +240,6 @@ impl RuntimeBuilder {
         self.providers(Providers::single(provider))
     }
 
-    /// Calls no model, as [`Runtime::offline`] does.
-    pub fn offline(self) -> Self {
-        self.providers(Providers::offline())
-    }
-
     /// Sets the providers: their default order and their names.
     pub fn providers(mut self, providers: Providers) -> Self {
         self.providers = providers;
@@ -279,7 +281,7 @@ impl RuntimeBuilder {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use cog_run::{Runtime, Value, tools::{ToolError, ToolInfo}};
+    /// use cog_run::{Providers, Runtime, Value, tools::{ToolError, ToolInfo}};
     ///
     /// let time = ToolInfo::new("time", "Returns the time in a city.", &Value::parse(r#"{
     ///     "type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}
@@ -288,7 +290,7 @@ impl RuntimeBuilder {
     ///     Some("Berlin") => Ok(serde_json::json!({ "time": "12:00" })),
     ///     _ => Err(ToolError::new("UnknownCity", "Only Berlin is known.")),
     /// });
-    /// let runtime = Runtime::builder().offline().tool(Arc::new(time)).build()?;
+    /// let runtime = Runtime::builder().providers(Providers::offline()).tool(Arc::new(time)).build()?;
     /// # let _ = runtime;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -316,7 +318,7 @@ impl RuntimeBuilder {
     }
 
     /// Sets the maximum number of parts of one composition that call a model at the same time, at least 1. By default it is
-    /// [`Runtime::MAX_PARALLEL_PARTS`].
+    /// 128.
     ///
     /// Parts of parts count, and a part that waits for its own parts does not. A composition that is called as a tool has its own
     /// limit: the part that calls it keeps its place, so that with one limit both could wait for each other.
@@ -358,7 +360,7 @@ impl RuntimeBuilder {
         if self.providers.are_missing() {
             return Err(ErrorBody::new(Code::ProviderUnavailable, "the runtime has no provider")
                 .with_recoverable(false)
-                .suggest("Set one with `RuntimeBuilder::provider`, or call `offline` to get golden answers and samples."));
+                .suggest("Set one with `RuntimeBuilder::provider`, or use `Providers::offline()` to get golden answers and samples."));
         }
         Ok(Runtime::from_builder(self))
     }

@@ -8,7 +8,6 @@ use cog_module::{Module, Origin};
 use cog_provider::{ModelRequest, Provider};
 use cog_spec::{ErrorBody, Secret, Warning};
 
-use super::RuntimeState;
 use crate::{
     Budget, Providers, RunContext, RunInput, RunOptions,
     cache::{self, Cached},
@@ -21,6 +20,7 @@ use crate::{
     plan::{Plan, PreparedRun, answer_rules, handoff_rules, misaddressed},
     preflight, prompt,
     request::RequestSpec,
+    runtime_state::RuntimeState,
     session,
     tools::{self, Continued, ContinuedPart, Restored, ToolRun, ToolSources},
 };
