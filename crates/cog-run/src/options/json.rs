@@ -191,12 +191,12 @@ fn kind_name(node: Node<'_>) -> &'static str {
 pub(crate) fn write_stored(w: &mut Writer<'_>, options: &RunOptions, warnings: &[Warning]) {
     let Generation { temperature, max_tokens, seed, stop, .. } = &options.generation;
     w.object(|w| {
+        w.optional("owner", &options.owner);
         w.optional("trace_id", &options.trace_id);
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
         w.optional("buffer_size", &options.buffer_size);
         w.optional("continues", &options.approval.as_ref().map(|halted| halted.id.clone()));
-        let is_confirmed = |halted: &Approval| halted.decision == Decision::yes();
-        w.optional("confirms", &options.approval.as_ref().map(is_confirmed));
+        w.optional("confirms", &options.approval.as_ref().map(|halted| halted.decision == Decision::yes()));
         w.optional("temperature", temperature);
         w.optional("max_tokens", max_tokens);
         w.optional("seed", seed);
@@ -207,7 +207,8 @@ pub(crate) fn write_stored(w: &mut Writer<'_>, options: &RunOptions, warnings: &
 
 /// Reads the stored options, and returns the warnings of the run; none when the object is invalid.
 pub(crate) fn read_stored(node: Node<'_>, options: &mut RunOptions) -> Option<Vec<Warning>> {
-    let text = |node: Node<'_>| node.as_str().map(str::to_owned);
+    // Without it, a run that starts again after a restart would be the operator's: with the operator's context and uploads.
+    options.owner = node.get("owner").and_then(text);
     options.trace_id = node.get("trace_id").and_then(text);
     if node.get("by_agent").is_some() {
         options.caller = Caller::Agent;
@@ -225,6 +226,10 @@ pub(crate) fn read_stored(node: Node<'_>, options: &mut RunOptions) -> Option<Ve
         ..std::mem::take(&mut options.generation)
     };
     node.get("warnings")?.elements().map(|it| Warning::deserialize(it).ok()).collect()
+}
+
+fn text(node: Node<'_>) -> Option<String> {
+    node.as_str().map(str::to_owned)
 }
 
 impl RunOptions {
@@ -333,6 +338,7 @@ mod stored_tests {
             ..Generation::default()
         };
         let options = RunOptions {
+            owner: Some("token:ada".to_owned()),
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
             caller: Caller::Agent,
             buffer_size: Some(64),
@@ -342,7 +348,7 @@ mod stored_tests {
         };
         let warnings = [Warning::new(WarningCode::SessionNew, "a new run")];
         let (read_back, warnings_back) = round_trip(&options, &warnings);
-        assert_eq!(read_back.trace_id, options.trace_id);
+        assert_eq!((&read_back.owner, &read_back.trace_id), (&options.owner, &options.trace_id));
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
         assert_eq!(read_back.approval, options.approval);
         assert_eq!(read_back.generation, options.generation);

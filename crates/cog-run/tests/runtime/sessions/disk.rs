@@ -26,7 +26,7 @@ pub(super) fn on(directory: &Path) -> SessionSettings {
 
 impl Bench {
     /// Restarts the program.
-    async fn restarted(mut self, settings: SessionSettings) -> Self {
+    pub(super) async fn restarted(mut self, settings: SessionSettings) -> Self {
         self.sessions.idle().await;
         self.sessions = Sessions::open(SessionSettings::default()).unwrap();
         tokio::task::yield_now().await;
@@ -134,7 +134,7 @@ async fn repeated_run_uses_its_stored_options() {
     let mut spec = bench.spec();
     spec.options.trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
     spec.options.generation.temperature = Some(0.25);
-    let session = bench.sessions.start(&bench.runtime, &bench.module, spec, detached()).unwrap();
+    let session = bench.sessions.prepare(&bench.runtime, &bench.module, spec, detached()).unwrap().start();
     read_some(&mut session.follow(StartFrom::Beginning)).await;
     let name = format!("{}.ndjson", session.id());
     let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));

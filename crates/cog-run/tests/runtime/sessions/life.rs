@@ -53,9 +53,9 @@ async fn session_is_visible_only_to_its_owner() {
 async fn early_errors_create_no_session() {
     let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::default());
     let spec = RunSpec::new("m", Value::parse(r#"{"query": 1}"#).unwrap());
-    let refused = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice"));
+    let refused = bench.sessions.prepare(&bench.runtime, &bench.module, spec, of("alice"));
     assert_eq!(refused.err().unwrap().error().unwrap().code.as_str(), "E1003");
-    assert_eq!(bench.sessions.running(), 0);
+    assert!(bench.sessions.count_by_state().iter().all(|(_, count)| *count == 0));
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn disconnected_clients_release_provider_and_slot() {
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
     for client in 0..200 {
-        let session = bench.start_with(of("alice").permit(Slot::take(&held)));
+        let session = bench.start_with(SessionOptions { permit: Slot::take(&held), ..of("alice") });
         let mut follower = session.follow(StartFrom::Beginning);
         let mut second = session.follow(StartFrom::Beginning);
         if client % 2 == 0 {
@@ -135,7 +135,7 @@ async fn cancelling_an_interrupted_run_is_final() {
 async fn panicking_run_ends_with_e4000() {
     let bench = Bench::new(Scripted::panicking(), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
-    let session = bench.start_with(of("alice").permit(Slot::take(&held)));
+    let session = bench.start_with(SessionOptions { permit: Slot::take(&held), ..of("alice") });
     let lines = read(session.follow(StartFrom::Beginning)).await;
     assert_eq!(error_of(&lines)["code"], "E4000");
     assert_eq!(lines.len(), 2);

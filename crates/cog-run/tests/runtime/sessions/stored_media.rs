@@ -14,12 +14,12 @@ use cog_provider::Provider;
 use cog_run::{
     RunInput, RunOptions, Runtime,
     provider::ModelEvent,
-    sessions::{RunRecord, RunSpec, SessionSettings, StartFrom, StoredRuns},
+    sessions::{RunSpec, SessionSettings, StartFrom, StoredRuns},
 };
 
 use super::{Bench, disk, final_data, of, read, read_some, stored};
 use crate::{
-    support::{Scripted, directory, write},
+    support::{Scripted, directory, record_of, write},
     tools::{halted_media::Once, script::answer},
 };
 
@@ -58,7 +58,7 @@ fn looking_with(
 async fn interrupted(bench: &Bench) -> String {
     let input = cog_json::Value::parse(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#).unwrap();
     let spec = RunSpec::new("m", input);
-    let session = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice")).unwrap();
+    let session = bench.sessions.prepare(&bench.runtime, &bench.module, spec, of("alice")).unwrap().start();
     let mut reader = session.follow(StartFrom::Beginning);
     read_some(&mut reader).await;
     drop(reader);
@@ -135,7 +135,7 @@ async fn stored_run_opens_its_media_once() {
     let runs = StoredRuns::in_directory(place.path());
     let input = cog_json::Value::parse(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#).unwrap();
     let input = || RunInput::Json(input.clone());
-    let run = runs.create(RunRecord::new("m", input(), RunOptions::default())).unwrap();
+    let run = runs.create(record_of(input(), RunOptions::default())).unwrap();
     let id = run.id().to_owned();
     let mut chunks = stored(&bench, &run, input());
     while bench.provider.requests().is_empty() {

@@ -3,7 +3,7 @@
 use std::{
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -13,19 +13,19 @@ use cog_harmony::Role;
 use cog_run::{
     Risk, RunOptions,
     provider::ModelEvent,
-    sessions::{RunRecord, RunSpec, SessionSettings, StartFrom, StoredRuns},
-    tools::{Approval, Decision, Tool, ToolEffects},
+    sessions::{RunSpec, SessionSettings, StartFrom, StoredRuns},
+    tools::{Approval, Decision, Tool},
 };
 use serde_json::{Value, json};
 
 use super::{
-    Bench,
+    Bench, code_of,
     disk::{bytes, left_behind, on, put},
     final_data, of, read, read_batch, read_some, stored,
 };
 use crate::{
-    support::{Scripted, directory, sample_input, write},
-    tools::script::{answer, calls, content, info},
+    support::{Scripted, directory, record_of, sample_input, write},
+    tools::script::{SIDE_EFFECTS, answer, calls, content, info},
 };
 
 const MANIFEST: [&str; 2] =
@@ -48,11 +48,11 @@ impl Counted {
                 look.fetch_add(1, Ordering::SeqCst);
                 async { Ok(json!({ "seen": true })) }
             })),
-            Arc::new(info("charge").with_effects(ToolEffects::SIDE_EFFECTS).function(move |_, _| {
+            Arc::new(info("charge").with_effects(SIDE_EFFECTS).function(move |_, _| {
                 charge.fetch_add(1, Ordering::SeqCst);
                 async { Ok(json!({ "charged": true })) }
             })),
-            Arc::new(info("wait").with_effects(ToolEffects::SIDE_EFFECTS).function(move |_, _| {
+            Arc::new(info("wait").with_effects(SIDE_EFFECTS).function(move |_, _| {
                 wait.fetch_add(1, Ordering::SeqCst);
                 std::future::pending::<Result<&str, _>>()
             })),
@@ -113,7 +113,7 @@ async fn stored_run_continues_after_its_tool_calls() {
     let bench = counted.bench([first, calls(&[("c", "wait", "{}")]), answer()], SessionSettings::default());
     let place = tempfile::tempdir().unwrap();
     let runs = StoredRuns::in_directory(place.path());
-    let run = runs.create(RunRecord::new("m", sample_input(), RunOptions::default())).unwrap();
+    let run = runs.create(record_of(sample_input(), RunOptions::default())).unwrap();
     let id = run.id().to_owned();
     let mut chunks = stored(&bench, &run, sample_input());
     while counted.counts()[2] == 0 {
@@ -133,17 +133,46 @@ async fn stored_run_continues_after_its_tool_calls() {
 }
 
 #[tokio::test]
+async fn run_that_starts_again_after_a_restart_belongs_to_its_owner() {
+    let place = tempfile::tempdir().unwrap();
+    let owners = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&owners);
+    let look = info("look").function(move |_, context| {
+        seen.lock().unwrap().push(context.owner.clone());
+        async { Ok("seen") }
+    });
+    let provider = Scripted::new([partial(), calls(&[("a", "look", "{}")]), answer()]).hanging_after_reply();
+    let settings = on(place.path());
+    let module = directory("Answer.", &MANIFEST);
+    let bench = Bench::with_tools(module, provider, settings.clone(), vec![Arc::new(look)]);
+    let options = RunOptions { owner: Some("alice".to_owned()), ..RunOptions::default() };
+    let spec = RunSpec { options, ..bench.spec() };
+    let session = bench.sessions.prepare(&bench.runtime, &bench.module, spec, of("alice")).unwrap().start();
+    let mut reader = session.follow(StartFrom::Beginning);
+    read_some(&mut reader).await;
+    drop(reader);
+    let id = session.id().to_owned();
+    let bench = bench.restarted(settings).await;
+    let lines = read(bench.resume(&id, 0).await.unwrap()).await;
+    assert_eq!(final_data(&lines)["result"], "fine", "{lines:?}");
+    assert_eq!(*owners.lock().unwrap(), [Some("alice".to_owned())]);
+}
+
+#[tokio::test]
 async fn run_that_continued_after_a_confirmation_is_resumed_after_its_call() {
     let counted = Counted::default();
     let rounds = [calls(&[("a", "charge", "{}")]), partial(), answer()];
     let bench = counted.bench(rounds, SessionSettings::default());
-    let halted = bench.runtime.run(&bench.module, sample_input(), RunOptions::new().risk(Risk::High)).await;
+    let halted = bench
+        .runtime
+        .run(&bench.module, sample_input(), RunOptions { risk: Some(Risk::High), ..RunOptions::default() })
+        .await;
     let details = halted.error().unwrap().details.as_ref().unwrap().to_serde();
     let id = details["halted"]["id"].as_str().unwrap().to_owned();
-    let mut options = RunOptions::new();
+    let mut options = RunOptions::default();
     options.approval = Some(Approval { id, decision: Decision::yes() });
-    let spec = RunSpec::new("m", cog_json::Value::null()).options(options);
-    let session = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice")).unwrap();
+    let spec = RunSpec { options, ..RunSpec::new("m", cog_json::Value::null()) };
+    let session = bench.sessions.prepare(&bench.runtime, &bench.module, spec, of("alice")).unwrap().start();
     let mut reader = session.follow(StartFrom::Beginning);
     read_some(&mut reader).await;
     drop(reader);
@@ -211,7 +240,7 @@ async fn run_whose_module_changed_after_its_calls_does_not_start_again() {
     bench.sessions.idle().await;
     write(&bench.directory, "m/prompt.md", "Answer briefly.");
     let refused = bench.resume(session.id(), 0).await.err().unwrap();
-    assert_eq!(refused.code().as_str(), "E4014");
+    assert_eq!(code_of(refused), "E4014");
     let envelope = refused.into_envelope();
     let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
     assert_eq!(details["changed"], json!(["prompt"]));
