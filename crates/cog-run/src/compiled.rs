@@ -185,8 +185,8 @@ fn codes(text: &mut String, manifest: &Manifest, contract: &Contract) {
 fn condition<'a>(manifest: &'a Manifest, code: &str) -> Option<&'a str> {
     let declared = manifest.error_codes.iter().find(|(known, _)| known == code);
     let standard: Option<Code> = code.parse().ok().or_else(|| Code::from_text(code));
-    let offered = || Code::OF_MODELS.iter().find(|(known, _)| Some(*known) == standard);
-    declared.map(|(_, meaning)| meaning.as_str()).or_else(|| offered().map(|(_, condition)| *condition))
+    let offered = Code::OF_MODELS.iter().find(|(known, _)| Some(*known) == standard);
+    declared.map(|(_, meaning)| meaning.as_str()).or(offered.map(|(_, condition)| *condition))
 }
 
 /// Explains the fields that formats without an envelope require.

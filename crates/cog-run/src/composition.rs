@@ -96,14 +96,17 @@ impl Compositions {
 
 /// Returns whether the runtime would load the same modules again.
 fn is_current(modules: &Modules, module: &Arc<Module>, flow: &Flow) -> bool {
-    let is_same = |part: &Part| {
-        let loaded = modules.load_name(&part.module);
-        match part.plan {
-            Some(id) => loaded.is_ok_and(|module| Arc::ptr_eq(&module, &flow.plan(id).module)),
-            None => loaded.is_err(),
-        }
-    };
-    Arc::ptr_eq(module, &flow.root().module) && flow.plans().flat_map(|(_, plan)| &plan.parts).all(is_same)
+    Arc::ptr_eq(module, &flow.root().module)
+        && flow.plans().flat_map(|(_, plan)| &plan.parts).all(|part| is_same(modules, part, flow))
+}
+
+/// Returns whether the runtime would load the same module for a part again.
+fn is_same(modules: &Modules, part: &Part, flow: &Flow) -> bool {
+    let loaded = modules.load_name(&part.module);
+    match part.plan {
+        Some(id) => loaded.is_ok_and(|module| Arc::ptr_eq(&module, &flow.plan(id).module)),
+        None => loaded.is_err(),
+    }
 }
 
 /// The modules of a runtime, from its cache.
@@ -334,7 +337,7 @@ impl PendingComposition {
             scope,
             timeout,
             is_streamed,
-            cancellation: Cancellation::new(),
+            cancellation: Cancellation::default(),
             queue: queue.clone(),
             percent: 0.into(),
             slots,

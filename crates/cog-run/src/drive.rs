@@ -437,10 +437,14 @@ impl Driver {
     fn set_cost(&self, assembler: &mut Assembler) {
         let provider = self.run.provider.info();
         let requested = &self.run.request.model;
-        let is_counted = |usage: &Usage| usage.output_image_tokens.or(usage.output_audio_tokens).is_some();
-        assembler.set_cost(|model, usage| match self.generated.is_empty() || is_counted(usage) {
-            true => provider.reply_cost(requested, model, usage, clock::now()),
-            false => None,
+        let has_media = !self.generated.is_empty();
+        assembler.set_cost(|model, usage| {
+            let is_counted = usage.output_image_tokens.or(usage.output_audio_tokens).is_some();
+            if has_media && !is_counted {
+                None
+            } else {
+                provider.reply_cost(requested, model, usage, clock::now())
+            }
         });
     }
 

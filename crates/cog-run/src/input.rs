@@ -232,15 +232,15 @@ fn from_args(module: &Module, text: String, rest: &Value) -> Result<(Value, Opti
 
 /// Returns the media of an input in its order.
 fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, ErrorBody> {
-    let paths = module.contract.media_paths(input.node()).into_iter();
-    let source = |path: Path| {
+    let mut media = Vec::new();
+    for path in module.contract.media_paths(input.node()) {
         let node = input.pointer(pointer_in_input(&path.pointer())).unwrap_or(input.node());
         match MediaSource::read(input, node) {
-            Ok(source) => Ok((path, source)),
-            Err(error) => Err(error::media_rejected(&[(path, error)])),
+            Ok(source) => media.push((path, source)),
+            Err(error) => return Err(error::media_rejected(&[(path, error)])),
         }
-    };
-    paths.map(source).collect()
+    }
+    Ok(media)
 }
 
 /// Returns the input with a number for each media item, from 1. The message parts use the same numbers. The first `fields` are

@@ -205,9 +205,10 @@ fn is_larger(media: &Media, max_side: u32) -> bool {
 fn capabilities_of(provider: &dyn Provider, model: &str) -> MediaCapabilities {
     let formats = provider.info().formats;
     let kinds = provider.info().input_media(model);
-    let is_supported = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
+    let types = formats.types.iter().copied();
+    let media_types = types.filter(|one| modality_of(one).is_some_and(|kind| kinds.contains(&kind)));
     MediaCapabilities {
-        media_types: formats.types.iter().copied().filter(is_supported).collect(),
+        media_types: media_types.collect(),
         max_dimension: formats.max_side,
         max_bytes: formats.max_image_bytes,
         by_url: formats.by_url,
@@ -235,11 +236,13 @@ impl Collected {
     /// Returns the media that have a URL or an upload as their source, each with it.
     pub(crate) fn expiring(&self) -> Vec<(String, Media)> {
         let sources = self.input().media().iter().map(|(_, source)| &source.location);
-        let with_source = |(media, location): (&Media, &MediaLocation)| match location {
-            MediaLocation::Url(from) | MediaLocation::Upload(from) => Some((from.clone(), media.clone())),
-            _ => None,
-        };
-        self.media.iter().zip(sources).filter_map(with_source).collect()
+        let mut expiring = Vec::new();
+        for (media, location) in self.media.iter().zip(sources) {
+            if let MediaLocation::Url(from) | MediaLocation::Upload(from) = location {
+                expiring.push((from.clone(), media.clone()));
+            }
+        }
+        expiring
     }
 
     /// Stores the media that can expire with the log of the run, for a run that starts again.

@@ -186,6 +186,7 @@ impl Modules {
             SearchBy::Name => self.finder.trust(&origin),
             SearchBy::NameOrPath(choice) => self.finder.trust_chosen(name, &origin, choice),
         };
+        // A module has the trust of whoever chose it, so the same directory may be loaded twice.
         let place = (origin.path_of(""), trust.clone());
         let fingerprint = Fingerprint::new(&origin);
         let former = self.former(&place, &fingerprint);

@@ -82,8 +82,7 @@ impl Plan {
         collected: &Collected,
         all: Vec<ProcessedMedia>,
     ) -> Result<Vec<ProcessedMedia>, ErrorBody> {
-        let encode = move || (media::parts_of(&all), all);
-        let encoded = tokio::task::spawn_blocking(encode).await;
+        let encoded = tokio::task::spawn_blocking(move || (media::parts_of(&all), all)).await;
         let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;
         let mut parts = parts.map_err(|error| ErrorBody::from(&error))?;
         parts.extend(collected.texts().parts());

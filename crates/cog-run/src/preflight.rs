@@ -38,13 +38,13 @@ pub(crate) fn media_output(
         return Ok(Vec::new());
     }
     let generated = provider.info().output_media(model);
-    let kinds_of = |types: &[&str]| -> Vec<Modality> {
-        let matches = |kind: &&Modality| kind.output_types().iter().any(|one| types.contains(one));
-        wanted.iter().filter(matches).copied().collect()
-    };
     let mut warnings = Vec::new();
     for slot in module.contract.named_media_outputs(&types, delivery.kind()) {
-        let kinds = kinds_of(&slot.types);
+        let kinds: Vec<Modality> = wanted
+            .iter()
+            .filter(|kind| kind.output_types().iter().any(|one| slot.types.contains(one)))
+            .copied()
+            .collect();
         if kinds.is_empty() || kinds.iter().any(|kind| generated.contains(kind)) {
             continue;
         }
@@ -142,15 +142,15 @@ pub(crate) fn calls_model(provider: &dyn Provider) -> bool {
 /// Returns whether a model has a capability; none if the name is not known.
 fn has_capability(name: &str, provider: &dyn Provider, model: &str, has_tools: bool) -> Option<bool> {
     let info = provider.info();
-    let reads = |kind| info.input_media(model).contains(&kind);
+    let media = info.input_media(model);
     Some(match name {
         "structured_output" => accepts_schema(provider, model, has_tools),
         "json_output" => info.dialect != Dialect::Prompt,
         "tools" | "tool_use" => info.tool_settings(model).supported,
-        "vision" | "image" => reads(Modality::Image),
-        "audio" => reads(Modality::Audio),
-        "video" => reads(Modality::Video),
-        "document" | "pdf" => reads(Modality::Document),
+        "vision" | "image" => media.contains(&Modality::Image),
+        "audio" => media.contains(&Modality::Audio),
+        "video" => media.contains(&Modality::Video),
+        "document" | "pdf" => media.contains(&Modality::Document),
         _ => return None,
     })
 }
@@ -172,7 +172,7 @@ fn no_schema(manifest: &Manifest, provider: &dyn Provider, model: &str, has_tool
         "{} requires structured output (`runtime_requirements.structured_output`), but {} accepts no schema{}",
         manifest.name,
         provider.info().name,
-        if loses_schema(provider, model, has_tools) { " beside tools" } else { "" }
+        if loses_schema(provider, model, has_tools) { " together with tools" } else { "" }
     );
     ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)

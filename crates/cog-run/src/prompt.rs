@@ -178,14 +178,13 @@ pub(crate) fn image_request(module: &Module, input: &CheckedInput) -> Option<Ima
     let (mut text, after) = fill(&parts, input, &[], module.prompt.text().len())?;
     text.extend(after);
     let mut request = ImageRequest { prompt: text.trim().to_owned(), ..ImageRequest::default() };
-    let has = |part| parts.contains(&part);
-    let is_placed = has(PromptPart::Arguments) && !input.arguments().is_empty();
+    let is_placed = parts.contains(&PromptPart::Arguments) && !input.arguments().is_empty();
     let text_field = module.contract.args_target().unwrap_or_default();
     for (key, value) in input.for_prompt().members() {
         match key {
             SIZE if size_of(value).is_some() => request.size = size_of(value),
             STYLE if value.as_str().is_some() => request.style = value.as_str().map(str::to_owned),
-            _ if has(PromptPart::Input) => {}
+            _ if parts.contains(&PromptPart::Input) => {}
             key if key == text_field && is_placed => {}
             key if key == text_field => add(&mut request.prompt, value.as_str().unwrap_or_default()),
             key => add(&mut request.prompt, &format!("{key}: {}", as_text(value))),
@@ -206,8 +205,9 @@ fn as_text(value: Node<'_>) -> String {
 }
 
 fn size_of(value: Node<'_>) -> Option<(u32, u32)> {
-    let side = |name: &str| u32::try_from(value.get(name)?.as_u64()?).ok();
-    Some((side("width")?, side("height")?))
+    let width = value.get("width")?.as_u64()?;
+    let height = value.get("height")?.as_u64()?;
+    Some((u32::try_from(width).ok()?, u32::try_from(height).ok()?))
 }
 
 /// Removes the title and the sections about the contract.

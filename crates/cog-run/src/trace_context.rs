@@ -1,6 +1,6 @@
 //! The identity of a span, as W3C Trace Context writes it.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 /// The maximum length of a `tracestate`.
 const MAX_STATE: usize = 512;
@@ -50,10 +50,7 @@ impl SpanContext {
         let trace_id = hex::<16>(trace)?;
         let span_id = hex::<8>(span)?;
         let is_zero = trace_id.iter().all(|byte| *byte == 0) || span_id.iter().all(|byte| *byte == 0);
-        let is_plain = |state: &&str| {
-            (1..=MAX_STATE).contains(&state.len()) && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
-        };
-        let state = tracestate.map(str::trim).filter(is_plain).map(Arc::from);
+        let state = tracestate.map(str::trim).filter(|state| is_plain(state)).map(Arc::from);
         (!is_zero).then_some(Self { trace_id, span_id, is_sampled: flags[0] & SAMPLED == SAMPLED, state })
     }
 
@@ -71,10 +68,16 @@ impl SpanContext {
     }
 }
 
+/// Whether a `tracestate` may be passed on: a proxy may reject a header with other bytes.
+fn is_plain(state: &str) -> bool {
+    (1..=MAX_STATE).contains(&state.len()) && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
 fn digits(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
     let mut text = String::with_capacity(bytes.len() * 2);
-    bytes.iter().for_each(|byte| text.extend([digit(byte >> 4), digit(byte & 15)]));
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
     text
 }
 

@@ -69,10 +69,8 @@ impl Schedule {
     /// Takes the next task that may start: its number, and the index of its call or step. If no task runs and none may
     /// start, the first one that waits starts, so that a composition always ends.
     pub(super) fn take_ready(&mut self) -> Option<(usize, usize)> {
-        let is_ended = |task: &usize| self.tasks.get(*task).is_none_or(|task| task.state == State::Ended);
-        let is_ready = |task: &Task| task.state == State::Waiting && task.after.iter().all(is_ended);
         let open = self.tasks.get(self.started..).unwrap_or_default();
-        let ready = open.iter().position(is_ready).map(|position| self.started + position);
+        let ready = open.iter().position(|task| self.is_ready(task)).map(|position| self.started + position);
         let number = ready.or_else(|| self.first_waiting_if_idle())?;
         let task = self.tasks.get_mut(number)?;
         // A task without calls is over at once; `start` corrects the state of one that has calls.
@@ -82,6 +80,14 @@ impl Schedule {
             self.started += 1;
         }
         Some(found)
+    }
+
+    fn is_ready(&self, task: &Task) -> bool {
+        let is_ended = task
+            .after
+            .iter()
+            .all(|before| self.tasks.get(*before).is_none_or(|before| before.state == State::Ended));
+        task.state == State::Waiting && is_ended
     }
 
     /// Returns the first task that waits, unless another one runs.

@@ -183,13 +183,12 @@ impl Driver {
         }
         let emitted = emitted_context.clone();
         let data = data.clone();
-        let store = move || {
+        let stored = tokio::task::spawn_blocking(move || {
             let not_cached = cache.and_then(|cache| cache.store(clock::now()));
             let not_stored = sink.map(|sink| sink.add(emitted.as_ref(), &data));
             not_cached.into_iter().chain(not_stored.unwrap_or_default()).collect::<Vec<_>>()
-        };
-        let stored = tokio::task::spawn_blocking(store).await;
-        warnings.extend(stored.unwrap_or_default());
+        });
+        warnings.extend(stored.await.unwrap_or_default());
     }
 }
 

@@ -61,18 +61,18 @@ pub(crate) struct TextArtifact {
 /// Returns the artifacts of a packet that may be text files: they have a text type, or a name without a media type.
 /// Directories and URLs without a file name are only references.
 pub(crate) fn texts(packet: &Handoff) -> Vec<TextArtifact> {
-    let text = |artifact: Artifact<'_>| {
-        let location = text_location(&artifact)?;
-        Some(TextArtifact {
-            name: artifact.name.to_owned(),
-            reference: artifact.reference.as_str().to_owned(),
-            path: path_of(&artifact),
-            location,
-            // The digits were checked when the packet was read.
-            checksum: artifact.sha256.and_then(|digest| Checksum::new("sha256", digest).ok()),
-        })
-    };
-    packet.artifacts().filter_map(text).collect()
+    packet.artifacts().filter_map(|artifact| text_artifact(&artifact)).collect()
+}
+
+fn text_artifact(artifact: &Artifact<'_>) -> Option<TextArtifact> {
+    Some(TextArtifact {
+        name: artifact.name.to_owned(),
+        reference: artifact.reference.as_str().to_owned(),
+        path: path_of(artifact),
+        location: text_location(artifact)?,
+        // The digits were checked when the packet was read.
+        checksum: artifact.sha256.and_then(|digest| Checksum::new("sha256", digest).ok()),
+    })
 }
 
 fn text_location(artifact: &Artifact<'_>) -> Option<MediaLocation> {
@@ -128,11 +128,11 @@ fn path_of(artifact: &Artifact<'_>) -> Path {
 
 /// Returns the error of an invalid packet.
 fn refused(findings: &[Finding]) -> ErrorBody {
-    let placed = |finding: &Finding| Finding {
-        path: if finding.path.is_empty() { "input".to_owned() } else { format!("input.{}", finding.path) },
-        ..finding.clone()
-    };
-    let findings: Vec<Finding> = findings.iter().map(placed).collect();
+    let mut findings = findings.to_vec();
+    for finding in &mut findings {
+        let separator = if finding.path.is_empty() { "" } else { "." };
+        finding.path = format!("input{separator}{}", finding.path);
+    }
     let listed = findings.iter().take(MAX_LISTED).map(|one| format!("{}: {}", one.path, one.message));
     let message = format!("the handoff packet is invalid: {}", listed.collect::<Vec<_>>().join("; "));
     let details = Value::parse(&format!("{{\"violations\":{}}}", findings.to_json())).unwrap_or_default();

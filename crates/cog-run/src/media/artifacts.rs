@@ -1,10 +1,6 @@
 //! The text files among the artifacts of a handoff packet (appendix A.3, docs/handoff.md).
 
-use std::{
-    ffi::OsStr,
-    io::Read as _,
-    path::{Component, Path as FilePath},
-};
+use std::{io::Read as _, path::Component};
 
 use cog_harmony::Part;
 use cog_json::Path;
@@ -102,11 +98,11 @@ async fn text_of(artifact: &TextArtifact, access: &Access) -> Result<String, Unr
 /// Whether a path contains a hidden file or directory, such as `.env`. Another agent wrote the path, and such files often
 /// contain keys.
 fn is_hidden(location: &MediaLocation) -> bool {
-    let is_dotted = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
-    let hidden = |path: &FilePath| {
-        path.components().any(|part| matches!(part, Component::Normal(name) if is_dotted(name)))
-    };
-    matches!(location, MediaLocation::Artifact(path) if hidden(path))
+    let MediaLocation::Artifact(path) = location else { return false };
+    path.components().any(|part| match part {
+        Component::Normal(name) => name.as_encoded_bytes().starts_with(b"."),
+        _ => false,
+    })
 }
 
 fn too_large(limit: usize) -> String {

@@ -8,7 +8,7 @@ use std::{
 use cog_answer::PendingReply;
 use cog_harmony::citation::{Source, SourcePage, Sources, source_ids};
 use cog_json::{Node, Path, Segment};
-use cog_media::{Media, MediaError, MediaLocation, MediaSource, Tool};
+use cog_media::{Media, MediaError, MediaLocation, MediaSource, PageText, Tool};
 use cog_spec::Modality;
 
 use super::{Collected, artifacts::ArtifactText};
@@ -56,8 +56,8 @@ impl CitedMedia {
             sources.extend(names.map(|name| (name.clone(), Source::from_text(text))));
         }
         for (index, media) in self.media.iter().enumerate() {
-            let is_name = |name: &&str| self.names.get(*name) == Some(&Some(index));
-            let names: HashSet<&str> = cited.iter().copied().filter(is_name).collect();
+            let names: HashSet<&str> =
+                cited.iter().copied().filter(|name| self.names.get(*name) == Some(&Some(index))).collect();
             if !names.is_empty()
                 && let Some(source) = self.read(media).await
             {
@@ -99,19 +99,12 @@ pub async fn citation_source(media: &Media, tool: Option<&Tool>) -> Result<Sourc
 async fn document(media: &Media, tool: &Tool) -> Result<Source, MediaError> {
     let texts = tool.text(media.bytes()).await?;
     let sizes = tool.page_sizes(media.bytes()).await?;
-    let prepare = move || {
-        let size = |number: u32| {
-            let index = usize::try_from(number).ok()?.checked_sub(1)?;
-            sizes.get(index).copied().flatten()
-        };
-        let page = |page: cog_media::PageText| SourcePage {
-            size: size(page.number),
-            number: page.number,
-            text: page.text,
-        };
-        Source::from_pages(texts.into_iter().map(page))
-    };
-    tokio::task::spawn_blocking(prepare).await.map_err(|error| std::io::Error::other(error).into())
+    let pages = texts.into_iter().map(move |PageText { number, text, .. }| {
+        let index = usize::try_from(number).unwrap_or_default().wrapping_sub(1); // pages count from 1
+        SourcePage { size: sizes.get(index).copied().flatten(), number, text }
+    });
+    let prepared = tokio::task::spawn_blocking(move || Source::from_pages(pages)).await;
+    prepared.map_err(|error| std::io::Error::other(error).into())
 }
 
 /// Returns the names of a media item: `media 1` as in its label, its path in the input, the name of its field, the `id` or

@@ -174,15 +174,16 @@ impl MediaSink {
         let module = self.module.clone();
         let owner = self.owner.clone();
         let copy = media.clone();
-        let work = move || match delivery.deliver(&module, owner.as_deref(), &copy) {
-            Ok(DeliveryPlace::Inline) => (inline(&copy, text), None),
-            Ok(DeliveryPlace::File(path)) => (Ok(Content::File(path)), None),
-            Ok(DeliveryPlace::Url(published)) => (Ok(Content::Url(published)), None),
-            Err(error) => (inline(&copy, text), Some(error)),
-        };
-        let done = tokio::task::spawn_blocking(work).await;
-        let (content, failure) =
-            done.map_err(|error| ErrorBody::from(&MediaError::from(std::io::Error::other(error))))?;
+        let delivering =
+            tokio::task::spawn_blocking(move || match delivery.deliver(&module, owner.as_deref(), &copy) {
+                Ok(DeliveryPlace::Inline) => (inline(&copy, text), None),
+                Ok(DeliveryPlace::File(path)) => (Ok(Content::File(path)), None),
+                Ok(DeliveryPlace::Url(published)) => (Ok(Content::Url(published)), None),
+                Err(error) => (inline(&copy, text), Some(error)),
+            });
+        let (content, failure) = delivering
+            .await
+            .map_err(|error| ErrorBody::from(&MediaError::from(std::io::Error::other(error))))?;
         if let Some(error) = failure {
             let message =
                 format!("{}: the media file is in the answer as base64: {}", slot.path, error.message);
@@ -197,8 +198,8 @@ impl MediaSink {
     /// Returns whether a media item is of a kind that the module does not generate.
     fn is_unwanted(&self, error: &MediaError, declared: Option<&str>) -> bool {
         let kind = declared.and_then(modality_of);
-        let is_other = || kind.is_some_and(|kind| !self.rules.kinds.contains(&kind));
-        self.generates_nothing() || matches!(error, MediaError::Unsupported { .. }) && is_other()
+        let is_other = kind.is_some_and(|kind| !self.rules.kinds.contains(&kind));
+        self.generates_nothing() || (is_other && matches!(error, MediaError::Unsupported { .. }))
     }
 
     fn generates_nothing(&self) -> bool {

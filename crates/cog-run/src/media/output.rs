@@ -61,8 +61,8 @@ impl Output {
     fn write_params(&self, w: &mut Writer<'_>) {
         let own_params =
             self.own.iter().filter_map(|own| own.get("generation_params")).flat_map(Node::members);
-        let is_new = |name: &str| self.params.iter().all(|(known, _)| *known != name);
-        let own_params: Vec<_> = own_params.filter(|(name, _)| is_new(name)).collect();
+        let own_params: Vec<_> =
+            own_params.filter(|(name, _)| self.params.iter().all(|(known, _)| *known != *name)).collect();
         if !self.slot.allows("generation_params") || (own_params.is_empty() && self.params.is_empty()) {
             return;
         }
@@ -97,11 +97,10 @@ impl ToJson for Output {
             }
             self.write_facts(w);
             self.write_params(w);
-            let is_left = |member: &str| !COMPUTED.contains(&member) && member != "generation_params";
-            for (member, value) in
-                self.own.iter().flat_map(Value::members).filter(|(member, _)| is_left(member))
-            {
-                w.key(member).node(value);
+            for (member, value) in self.own.iter().flat_map(Value::members) {
+                if !COMPUTED.contains(&member) && member != "generation_params" {
+                    w.key(member).node(value);
+                }
             }
         });
     }

@@ -137,9 +137,9 @@ fn check_form(manifest: &Manifest, given: Node<'_>) -> Result<(), ErrorBody> {
         let message = "input._context: must be an object with one member per type of context";
         return Err(ErrorBody::new(Code::TypeMismatch, message));
     }
-    let names = || accepts.iter().map(|accepted| accepted.name.as_str());
-    if let Some((unknown, _)) = given.members().find(|(name, _)| names().all(|known| known != *name)) {
-        return Err(undeclared(manifest, unknown, nearest(unknown, names())));
+    let names: Vec<&str> = accepts.iter().map(|accepted| accepted.name.as_str()).collect();
+    if let Some((unknown, _)) = given.members().find(|(name, _)| !names.contains(name)) {
+        return Err(undeclared(manifest, unknown, nearest(unknown, names.iter().copied())));
     }
     let bytes = given.to_string().len();
     if bytes <= ContextRule::MAX_BYTES {
@@ -171,8 +171,9 @@ fn check_value(module: &Module, accepted: &AcceptedContext, value: &Value) -> Re
         return Err(error::from_violations(&violations));
     }
     let is_conversation = accepted.name == "conversation_history" && accepted.schema.is_none();
-    let is_message = |message: Node<'_>| message.get("role").is_some_and(Node::is_string);
-    if !is_conversation || value.is_array() && value.elements().all(is_message) {
+    let are_messages =
+        value.is_array() && value.elements().all(|message| message.get("role").is_some_and(Node::is_string));
+    if !is_conversation || are_messages {
         return Ok(());
     }
     let message =

@@ -47,7 +47,6 @@ fn clean_item(item: &mut Value) {
 /// Drops the oldest turns of a conversation. A turn is a message of the user and what follows it; without messages of a
 /// user, each element is a turn.
 fn drop_oldest_turns(messages: &mut Vec<Value>, max: usize) {
-    let is_user = |message: &Value| message.get("role").is_some_and(|role| role == "user");
     let has_users = messages.iter().any(is_user);
     let starts: Vec<usize> = messages
         .iter()
@@ -59,6 +58,10 @@ fn drop_oldest_turns(messages: &mut Vec<Value>, max: usize) {
         let first = starts.get(starts.len() - max).copied().unwrap_or(messages.len());
         messages.drain(..first);
     }
+}
+
+fn is_user(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "user")
 }
 
 /// Returns a text of at most [`MAX_TEXT`] characters, with a note at its end if it is truncated.

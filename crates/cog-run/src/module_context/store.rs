@@ -23,8 +23,9 @@ const LIMITS: Limits = Limits { entries: 1_000, bytes: 64 << 20, entry_bytes: 2 
 #[derive(Debug, Clone)]
 pub struct ContextStore {
     shared: Arc<Shared>,
-    /// The limits of each owner; none if only the limits of all owners count.
-    limits: Option<ContextLimits>,
+    /// The limits of each owner ([`RunOptions::owner`](crate::RunOptions::owner)). By default there are only limits for all
+    /// owners: 1,000 values and 64 MiB. Beyond them, the owner who has the most loses the oldest value.
+    pub owner_limits: Option<ContextLimits>,
 }
 
 #[derive(Debug)]
@@ -34,33 +35,21 @@ struct Shared {
     swept: Once,
 }
 
+/// A store in memory, which ends with this process.
 impl Default for ContextStore {
     fn default() -> Self {
-        Self::in_memory()
+        Self::new(KeyedStore::in_memory(LIMITS))
     }
 }
 
 impl ContextStore {
-    /// Creates a store that ends with this process.
-    pub fn in_memory() -> Self {
-        Self::new(KeyedStore::in_memory(LIMITS))
-    }
-
     /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self::new(KeyedStore::in_directory(directory, Layout::Flat, Durability::Kill, LIMITS))
     }
 
     fn new(entries: KeyedStore) -> Self {
-        Self { shared: Arc::new(Shared { entries, swept: Once::new() }), limits: None }
-    }
-
-    /// Sets the limits of each owner ([`RunOptions::owner`](crate::RunOptions::owner)). By default there are only limits for all
-    /// owners: 1,000 values and 64 MiB. Beyond them, the owner who has the most loses the oldest value.
-    #[must_use]
-    pub fn owner_limits(mut self, limits: ContextLimits) -> Self {
-        self.limits = Some(limits);
-        self
+        Self { shared: Arc::new(Shared { entries, swept: Once::new() }), owner_limits: None }
     }
 
     /// Stores a context that a module emits, without secrets, unless it is for this request only.
@@ -100,7 +89,7 @@ impl ContextStore {
         let Shared { entries, swept } = &*self.shared;
         let is_fresh = |bytes: &[u8]| parse(bytes).is_some_and(|entry| entry.is_fresh(None, now));
         swept.call_once(|| entries.sweep(None, is_fresh));
-        let limits = self.limits.map(ContextLimits::of_owner);
+        let limits = self.owner_limits.map(ContextLimits::of_owner);
         match entries.insert(&id.key(), text.as_bytes(), limits, now) {
             // Expired entries count until they are removed, which reads all files of the owner.
             Err(StoreError::OwnerEntries { .. } | StoreError::OwnerBytes { .. }) => {
@@ -262,7 +251,7 @@ mod tests {
     }
 
     fn stores(directory: &Path) -> [ContextStore; 2] {
-        [ContextStore::in_memory(), ContextStore::in_directory(directory.join("context"))]
+        [ContextStore::default(), ContextStore::in_directory(directory.join("context"))]
     }
 
     #[test]
@@ -322,7 +311,7 @@ mod tests {
 
     #[test]
     fn store_in_memory_is_bounded() {
-        let store = ContextStore::in_memory();
+        let store = ContextStore::default();
         let large = value(&format!("[\"{}\"]", "x y".repeat(3_000)));
         let mut last = emitted(ContextTtl::Unlimited);
         for number in 0..=LIMITS.entries {
@@ -338,7 +327,10 @@ mod tests {
     fn owner_has_a_limit_of_values() {
         let directory = tempfile::tempdir().unwrap();
         for store in stores(directory.path()) {
-            let store = store.owner_limits(ContextLimits { max_values: 2, ..ContextLimits::default() });
+            let store = ContextStore {
+                owner_limits: Some(ContextLimits { max_values: 2, ..ContextLimits::default() }),
+                ..store
+            };
             let write = |owner: &str, key: &str, ttl, seconds| {
                 let emitted = EmittedContext { key_pattern: key.to_owned(), ..emitted(ttl) };
                 store.write("m", &emitted, &keys(owner), &value("1"), after(seconds))
@@ -358,7 +350,10 @@ mod tests {
     fn owner_has_a_limit_of_bytes() {
         let directory = tempfile::tempdir().unwrap();
         for store in stores(directory.path()) {
-            let store = store.owner_limits(ContextLimits { max_bytes: 1_000, ..ContextLimits::default() });
+            let store = ContextStore {
+                owner_limits: Some(ContextLimits { max_bytes: 1_000, ..ContextLimits::default() }),
+                ..store
+            };
             let write = |owner: &str, key: &str| {
                 let emitted =
                     EmittedContext { key_pattern: key.to_owned(), ..emitted(ContextTtl::Unlimited) };

@@ -89,7 +89,7 @@ pub(crate) fn read(file: &ListedFile, media: &Arc<MediaFiles>) -> io::Result<Opt
     else {
         return Ok(None);
     };
-    header.spec.context.call_log = Some(CallLog::restored(call_log(path), Arc::clone(media)));
+    header.spec.context.call_log = Some(CallLog::restored(call_log(path), &header.owner, Arc::clone(media)));
     let mut log = Log::default();
     let mut state = SessionState::Running;
     let mut length = first.map_or(0, str::len) + 1;
@@ -163,22 +163,22 @@ pub(crate) struct Header {
 impl Header {
     pub(crate) fn read(line: &str) -> Option<Self> {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_session").is_some())?;
-        let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
         let mut context = RunContext::default();
         if let Some(internal_options) = value.get("internal_options") {
             context.warnings = options::read_stored(internal_options, &mut options)?;
         }
         let input = value.child(value.get("input")?);
+        let module = value.get_str("module")?.to_owned();
         Some(Self {
-            id: text("session_id")?,
-            owner: text("owner")?,
+            id: value.get_str("session_id")?.to_owned(),
+            owner: value.get_str("owner")?.to_owned(),
             detached: value.get("detached")?.as_bool()?,
             created_ms: value.get("created_ms")?.as_u64()?,
             partial_allowed: value
                 .get("partial_allowed")
                 .is_none_or(|allowed| allowed.as_bool() == Some(true)),
-            spec: RunSpec { module: text("module")?, input, options, context },
+            spec: RunSpec { module, input, options, context },
         })
     }
 }

@@ -160,6 +160,7 @@ impl Writer {
             return Ok(());
         }
         let path = path_of(&self.directory, id);
+        // All at once: which run writes next is not known, and opening a file again is cheap.
         if self.files.len() >= OPEN_FILES && !self.files.contains_key(id) {
             self.files.clear();
         }
@@ -171,6 +172,7 @@ impl Writer {
                 self.files.insert(id.to_owned(), file);
             }
         }
+        // Another thread syncs: a slow disk must not delay the chunks of other runs.
         if entries.is_end {
             self.files.remove(id);
             let _ = self.synced.send(path);

@@ -114,6 +114,7 @@ impl Log {
     /// least one if available.
     pub(crate) fn copy(&self, from: u64, to: u64, limit: usize) -> Result<(String, Vec<Mark>), Dropped> {
         let first = self.index(from)?;
+        // After the meta chunk there is a gap if entries were dropped: it is copied alone, and the next read reports the gap.
         let last = if from == 0 && self.dropped > 0 { 1 } else { self.index(to.min(self.end()))? };
         let begin = self.end_before(first);
         let marks = self.marks.get(first..last.max(first)).unwrap_or_default();
@@ -121,8 +122,9 @@ impl Log {
         let marks = marks.get(..fitting).unwrap_or(marks);
         let end = marks.last().map_or(begin, |mark| mark.end as usize);
         let text = self.text.get(begin..end).unwrap_or_default();
-        let moved = |mark: &Mark| Mark { end: mark.end.saturating_sub(u32_of(begin)), ..*mark };
-        Ok((text.to_owned(), marks.iter().map(moved).collect()))
+        let mut marks = marks.to_vec();
+        marks.iter_mut().for_each(|mark| mark.end = mark.end.saturating_sub(u32_of(begin)));
+        Ok((text.to_owned(), marks))
     }
 
     /// Returns the position of the first entry from this position on that readers receive.

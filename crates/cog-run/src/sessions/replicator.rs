@@ -56,13 +56,15 @@ impl Replicator {
         Self { log, max_bytes, events: Handle::current(), tasks, idle }
     }
 
-    /// Writes the new entries of a session. No other task does so.
+    /// Writes the new entries of a session. No other task does so: [`State::wake`] names the writer once until the entries are
+    /// taken.
     pub(crate) fn write(&self, session: &Arc<Shared>) {
         let log = Arc::clone(&self.log);
         let session = Arc::clone(session);
         let idle = Arc::clone(&self.idle);
         let max_bytes = self.max_bytes;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Ended tasks stay in the set until they are joined.
         while tasks.try_join_next().is_some() {}
         let writing = async move {
             write(&*log, &session, max_bytes).await;
@@ -148,6 +150,7 @@ fn superseded(session: &Shared) {
     let mut state = session.lock();
     state.persistence = None;
     state.is_superseded = true;
+    // Not as cancelled: the run continues elsewhere, and its readers may resume it there.
     state.cancellation.cancel(crate::CancelReason::Shutdown);
     drop(state);
     session.notify();

@@ -68,7 +68,7 @@ pub enum ResumeError {
 impl ResumeError {
     /// Returns the code of the error. For a rejected run it is the envelope's code, when that is a standard
     /// one.
-    pub fn code(&self) -> Code {
+    fn code(&self) -> Code {
         match self {
             Self::Disabled => Code::RecoveryNotSupported,
             Self::Unknown => Code::SessionExpired,
@@ -124,6 +124,7 @@ impl Sessions {
             return Err(ResumeError::Disabled);
         }
         let session = self.0.store.find(id, owner).ok_or(ResumeError::Unknown)?;
+        // Its last chunk decides whether there is anything to resume.
         session.wait_for(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
         let subscriber = Subscriber::new(Arc::clone(&session), StartFrom::Seq(from.last_seq));
@@ -153,9 +154,12 @@ impl Sessions {
         permit: Box<dyn Any + Send>,
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
         let Some((mut spec, last_seq)) = interrupted(session) else { return Ok(Some(permit)) };
+        // Budgets are not stored with a session: without these, a run that starts again would be free.
         spec.options.budgets = options.budgets;
         spec.options.client = options.client;
-        let cancellation = Cancellation::new();
+        // The operator may have lowered the limit since the run began.
+        spec.options.timeout = spec.options.timeout.map(|timeout| timeout.min(runtime.timeout()));
+        let cancellation = Cancellation::default();
         let chunks = self.start_again(runtime, session, spec, last_seq, &cancellation).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;
         // Another client may have restarted the run already; then this one reads that run.

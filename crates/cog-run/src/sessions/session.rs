@@ -86,7 +86,6 @@ impl NewSession {
 
 /// The specification of a run. It is stored, so that an interrupted run can start again.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct RunSpec {
     /// The module's name. It is loaded again when the run starts again.
     pub module: String,
@@ -99,13 +98,12 @@ pub struct RunSpec {
 }
 
 /// The options of a new session.
-#[non_exhaustive]
 pub struct SessionOptions {
     /// The owner of the session. Other owners cannot access it.
     pub owner: String,
-    /// Whether the run continues without readers.
+    /// Whether the run continues without readers. Otherwise it is cancelled when its last reader disconnects.
     pub detached: bool,
-    /// A value that is held until the run has ended, such as a semaphore permit.
+    /// A value that is held until the run has ended, such as a semaphore permit; `Box::new(())` for none.
     pub permit: Box<dyn Any + Send>,
 }
 
@@ -113,34 +111,6 @@ impl RunSpec {
     /// Returns the specification of a run with default options.
     pub fn new(module: impl Into<String>, input: Value) -> Self {
         Self { module: module.into(), input, options: RunOptions::default(), context: RunContext::default() }
-    }
-
-    /// Sets the options of the run.
-    #[must_use]
-    pub fn options(mut self, options: RunOptions) -> Self {
-        self.options = options;
-        self
-    }
-}
-
-impl SessionOptions {
-    /// Returns the options of a session of this owner, whose run is cancelled when its last reader disconnects.
-    pub fn new(owner: impl Into<String>) -> Self {
-        Self { owner: owner.into(), detached: false, permit: Box::new(()) }
-    }
-
-    /// Sets whether the run continues without readers.
-    #[must_use]
-    pub fn detached(mut self, detached: bool) -> Self {
-        self.detached = detached;
-        self
-    }
-
-    /// Sets a value that is held until the run has ended, such as a permit of a semaphore.
-    #[must_use]
-    pub fn permit(mut self, permit: Box<dyn Any + Send>) -> Self {
-        self.permit = permit;
-        self
     }
 }
 
@@ -225,6 +195,7 @@ pub struct Entry<'a> {
 
 impl Subscriber {
     pub(crate) fn new(shared: Arc<Shared>, from: StartFrom) -> Self {
+        // Before anything is read, so that the run is not cancelled for want of a reader meanwhile.
         shared.subscribe();
         let (next, resumed) = match from {
             StartFrom::Beginning => (0, None),

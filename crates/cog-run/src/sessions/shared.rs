@@ -128,6 +128,7 @@ impl Shared {
             ..Persistence::new(String::new())
         });
         state.log = log;
+        // The program that ran it is gone: the directory is locked by this one.
         if stage == SessionState::Running {
             let end = session.interrupted_event(&state.log, recovery);
             state.log.push(&end);
@@ -229,6 +230,7 @@ impl Shared {
     }
 
     fn cancel_unread(&self, state: &State) {
+        // A run at another server has its readers there.
         let is_running = state.stage == SessionState::Running && state.remote.is_none();
         if state.subscribers == 0 && !self.detached && is_running {
             state.cancellation.cancel(CancelReason::ClientGone);
@@ -296,6 +298,7 @@ impl State {
 
     /// Returns the receiver of the next notification.
     pub(crate) fn wake(&mut self) -> Wake {
+        // Readers of a stored session are woken by the writer: a client must not have what a killed program would forget.
         let Some(file) = &mut self.persistence else { return Wake::Readers };
         if std::mem::replace(&mut file.is_queued, true) { Wake::None } else { Wake::Writer }
     }
@@ -304,6 +307,7 @@ impl State {
     pub(crate) fn reopen(&mut self) {
         self.log.reopen();
         let end = self.log.end();
+        // The removed event stays in the file; the entries that follow replace it when they are read back.
         if let Some(file) = &mut self.persistence {
             file.written = file.written.min(end);
             file.shown = file.shown.min(end);

@@ -1,9 +1,8 @@
 //! The interface of a log that several servers share, and through which any of them resumes a session.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures_core::Stream;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
@@ -14,30 +13,25 @@ use super::{
     store::{Known, SessionStore},
 };
 
-/// A future of a shared log.
-pub type LogFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-/// A stream of a shared log.
-pub type LogStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
-
 /// The sessions of several servers. Each session has records, in order: lines of JSON, the first of which describes the run.
 ///
 /// Only one server writes to a session at a time. The others notice by [`AppendError::Superseded`] that it is not theirs any more.
 pub trait SharedLog: Send + Sync {
     /// Appends lines to a session, unless its last record is not `after`; 0 for none. Returns the number of the new record, once
     /// it is stored.
-    fn append(&self, id: &str, after: u64, lines: String) -> LogFuture<Result<u64, AppendError>>;
+    fn append(&self, id: &str, after: u64, lines: String) -> BoxFuture<'static, Result<u64, AppendError>>;
 
     /// Reads a session: the records so far, and those that follow.
-    fn read(&self, id: &str) -> LogFuture<Result<LogReading, AppendError>>;
+    fn read(&self, id: &str) -> BoxFuture<'static, Result<LogReading, AppendError>>;
 
     /// Returns whether the run of a session is in progress at a server. A server that does not reply runs nothing.
-    fn is_running(&self, server: &str, id: &str) -> LogFuture<bool>;
+    fn is_running(&self, server: &str, id: &str) -> BoxFuture<'static, bool>;
 
     /// Requests that a server cancels the run of a session.
-    fn cancel(&self, server: &str, id: &str) -> LogFuture<()>;
+    fn cancel(&self, server: &str, id: &str) -> BoxFuture<'static, ()>;
 
     /// Returns the requests of the other servers to this one.
-    fn requests(&self) -> LogStream<LogRequest>;
+    fn requests(&self) -> BoxStream<'static, LogRequest>;
 }
 
 /// The records of a session.
@@ -45,7 +39,7 @@ pub struct LogReading {
     /// The number of the last record so far; 0 for none.
     pub last: u64,
     /// The records from the first one on, without end.
-    pub records: LogStream<LogRecord>,
+    pub records: BoxStream<'static, LogRecord>,
 }
 
 /// A record of a session.
@@ -94,7 +88,7 @@ struct Adopted {
     found: Found,
     /// The last record.
     record: LogRecord,
-    records: LogStream<LogRecord>,
+    records: BoxStream<'static, LogRecord>,
 }
 
 impl Sessions {
@@ -111,6 +105,7 @@ impl Sessions {
         if file::id_of(&format!("{id}.ndjson")).is_none() || matches!(known, Known::Current) {
             return Ok(());
         }
+        // An interrupted session that is known here may have been continued by another server since: the log decides.
         match read(&*replicator.log, id).await {
             Ok(Some(adopted)) if matches!(known, Known::Interrupted(last) if last == adopted.record.number) =>
                 {}
@@ -156,7 +151,7 @@ impl Sessions {
     }
 
     /// Replies to the other servers.
-    pub(super) fn reply_to_others(&self, mut requests: LogStream<LogRequest>) {
+    pub(super) fn reply_to_others(&self, mut requests: BoxStream<'static, LogRequest>) {
         let store = Arc::downgrade(&self.0.store);
         self.0.sweeping().spawn(async move {
             while let (Some(request), Some(store)) = (requests.next().await, store.upgrade()) {
@@ -204,7 +199,7 @@ struct Follower {
     log: Arc<dyn SharedLog>,
     session: Arc<Shared>,
     server: String,
-    records: LogStream<LogRecord>,
+    records: BoxStream<'static, LogRecord>,
 }
 
 impl Follower {

@@ -28,6 +28,8 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_RUNS: usize = 100;
 /// The time for which an interrupted run is stored: a week.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The owner of the media of a run: the user of the program.
+const OWNER: &str = "";
 /// The maximum bytes of the media of a run.
 const MAX_MEDIA: u64 = 64 << 20;
 
@@ -38,7 +40,6 @@ pub struct StoredRuns(PathBuf);
 
 /// What a run starts with.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct RunRecord {
     /// The module, as [`Runtime::load`](crate::Runtime::load) finds it.
     pub module: String,
@@ -72,11 +73,6 @@ pub struct StoredRun {
 }
 
 impl RunRecord {
-    /// Returns the record of a run.
-    pub fn new(module: impl Into<String>, input: RunInput, options: RunOptions) -> Self {
-        Self { module: module.into(), input, options, provider: None, model: None, is_trusted_for_run: false }
-    }
-
     fn to_line(&self) -> String {
         let (args, input) = match &self.input {
             RunInput::Json(value) => (None, Some(value)),
@@ -137,9 +133,10 @@ impl StoredRuns {
         let id = generate_id().map_err(io::Error::other)?;
         let path = self.path_of(&id);
         let mut file = private::open_options().create_new(true).write(true).open(&path)?;
+        // Locked before anything is written: another program that prunes the directory leaves it alone.
         let written = file.lock().and_then(|()| file.write_all(record.to_line().as_bytes()));
         written.inspect_err(|_| drop(fs::remove_file(&path)))?;
-        let call_log = CallLog::new(Some(file::call_log(&path)), Arc::new(media_of(&path)));
+        let call_log = CallLog::new(Some(file::call_log(&path)), OWNER, Arc::new(media_of(&path)));
         let (finished, media) = Default::default();
         let is_continued = false;
         let is_interrupted = false;
@@ -176,7 +173,7 @@ impl StoredRuns {
             return Err(unreadable(id, "it is not as it was stored"));
         };
         let finished = rest.lines().filter_map(log::read_part_answer).collect();
-        let call_log = CallLog::restored(file::call_log(&path), Arc::new(media_of(&path))).resumed();
+        let call_log = CallLog::restored(file::call_log(&path), OWNER, Arc::new(media_of(&path))).resumed();
         call_log.restore_media();
         let media = Arc::new(call_log.media());
         let id = id.to_owned();
@@ -190,6 +187,7 @@ impl StoredRuns {
         let files = file::list(&self.0).unwrap_or_default();
         let surplus = (files.len() + 1).saturating_sub(MAX_RUNS);
         let now = clock::now();
+        // The list begins with the oldest.
         for (index, file) in files.into_iter().enumerate() {
             if index < surplus || file.age(now) > MAX_AGE {
                 remove_unlocked(&file.path);
@@ -301,14 +299,15 @@ fn remove_beside(path: &Path) {
 /// run which another program is about to lock.
 fn remove_unlocked(path: &Path) {
     let Ok(file) = private::open_options().create(false).read(true).open(path) else { return };
-    let is_new = |about: fs::Metadata| {
-        let age = about.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
-        about.len() == 0 && age < ABANDONED
-    };
-    if file.try_lock().is_ok() && !file.metadata().is_ok_and(is_new) {
+    if file.try_lock().is_ok() && !file.metadata().is_ok_and(|about| is_about_to_be_locked(&about)) {
         let _ = fs::remove_file(path);
         remove_beside(path);
     }
+}
+
+fn is_about_to_be_locked(about: &fs::Metadata) -> bool {
+    let age = about.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+    about.len() == 0 && age < ABANDONED
 }
 
 fn unknown(id: &str, directory: &Path) -> ErrorBody {

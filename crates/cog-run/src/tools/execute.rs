@@ -69,11 +69,11 @@ impl Executor<'_> {
             Err(error) => (Done::failure(call, &error), Some(error)),
         };
         if let Some(open) = open {
-            let code = |error: ToolError| match error.code {
+            let code = failure.map(|error| match error.code {
                 Some(code) => code.as_str().to_owned(),
                 None => error.error_type,
-            };
-            open.end(failure.map(code), || done.message.text());
+            });
+            open.end(code, || done.message.text());
         }
         if let Some(log) = self.log {
             let _ = log.append(logged::end(&done)).await;

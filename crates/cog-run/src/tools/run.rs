@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use cog_harmony::{Message, Metadata, Part, ToolChoice};
+use cog_harmony::{Message, Metadata, ToolChoice};
 use cog_json::Value;
 use cog_media::Media;
 use cog_module::Module;
@@ -399,8 +399,8 @@ impl ToolRun {
         results: &[Message],
     ) -> Option<Warning> {
         let info = provider.info();
-        let is_media = |part: &Part| part.as_text().is_none();
-        let with_media = results.iter().find(|result| result.content.iter().any(is_media))?;
+        let with_media =
+            results.iter().find(|result| result.content.iter().any(|part| part.as_text().is_none()))?;
         if self.has_warned || !info.moves_result_media(model) {
             return None;
         }

@@ -58,7 +58,7 @@ impl ToolSet {
             return (None, Vec::from_iter(warning));
         }
         let ToolSources { settings, modules, options, context, .. } = sources;
-        let mut tools = options.tools.with(&settings.registered);
+        let mut tools = settings.registered.with(&options.tools);
         let mut caller: Option<Arc<CallingRun>> = None;
         let mut warnings = Vec::new();
         for name in &module.manifest.tools.allowed {
@@ -123,11 +123,10 @@ fn refusal(manifest: &Manifest, info: &ToolInfo) -> Option<String> {
     let rules = &manifest.tools;
     let policies = manifest.policies;
     let effects = info.effects;
-    let is_named = |names: &[String]| names.contains(&info.name);
-    if is_named(&rules.denied) {
+    if rules.denied.contains(&info.name) {
         return Some("`tools.denied` names it".to_owned());
     }
-    if !rules.allow_by_default && !is_named(&rules.allowed) {
+    if !rules.allow_by_default && !rules.allowed.contains(&info.name) {
         return Some("`tools.policy` is deny_by_default, and `tools.allowed` does not name it".to_owned());
     }
     let needed = [
@@ -201,16 +200,20 @@ impl ModuleTool {
     fn check_depth(&self) -> Result<(), ToolError> {
         let name = &self.module.manifest.name;
         let callers = &self.caller.callers;
-        let path = || callers.iter().chain([name]).map(String::as_str).collect::<Vec<_>>().join(" → ");
-        if callers.contains(name) {
-            let message = format!("the module calls itself: {}", path());
-            return Err(ToolError::with_code(Code::CircularDependency, message));
+        let is_circular = callers.contains(name);
+        if !is_circular && callers.len() < MAX_DEPTH {
+            return Ok(());
         }
-        if callers.len() >= MAX_DEPTH {
-            let message = format!("modules are nested more than {MAX_DEPTH} deep: {}", path());
-            return Err(ToolError::with_code(Code::MaxDepthExceeded, message));
-        }
-        Ok(())
+        let path = callers.iter().chain([name]).map(String::as_str).collect::<Vec<_>>().join(" → ");
+        Err(match is_circular {
+            true => {
+                ToolError::with_code(Code::CircularDependency, format!("the module calls itself: {path}"))
+            }
+            false => {
+                let message = format!("modules are nested more than {MAX_DEPTH} deep: {path}");
+                ToolError::with_code(Code::MaxDepthExceeded, message)
+            }
+        })
     }
 
     async fn run(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -354,10 +354,9 @@ fn write_progressed(w: &mut Writer<'_>, progressed: &Progressed) {
 }
 
 fn read_progressed(node: Node<'_>) -> Option<Progressed> {
-    let count = |key: &str| node.get(key)?.as_u64().and_then(|count| u32::try_from(count).ok());
     Some(Progressed {
-        rounds: count("round_count")?,
-        calls: count("call_count")?,
+        rounds: u32::try_from(node.get("round_count")?.as_u64()?).ok()?,
+        calls: u32::try_from(node.get("call_count")?.as_u64()?).ok()?,
         is_high_risk: node.get("is_high_risk")?.as_bool()?,
         notes: Vec::deserialize(node.get("notes")?).ok()?,
         halted_tools: Vec::deserialize(node.get("halted_tools")?).ok()?,

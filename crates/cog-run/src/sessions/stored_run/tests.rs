@@ -5,9 +5,17 @@ use cog_spec::{PartAnswer, PartProgress, Recovery};
 use super::*;
 
 fn record(input: RunInput) -> RunRecord {
-    let mut options = RunOptions::new().strict(true).timeout(Duration::from_secs(7));
+    let mut options =
+        RunOptions { strict: true, timeout: Some(Duration::from_secs(7)), ..RunOptions::default() };
     options.max_attempts = Some(20);
-    RunRecord { provider: Some("a,b".to_owned()), ..RunRecord::new("/m", input, options) }
+    RunRecord {
+        module: "/m".to_owned(),
+        input,
+        options,
+        provider: Some("a,b".to_owned()),
+        model: None,
+        is_trusted_for_run: false,
+    }
 }
 
 fn answered(path: &str) -> Chunk {
@@ -52,11 +60,11 @@ fn run_is_read_back_with_the_answers_of_its_parts() {
         let run = runs.open(&id).unwrap();
         assert_eq!(format!("{:?}", run.record().input), format!("{input:?}"));
         assert_eq!((run.record().module.as_str(), run.record().provider.as_deref()), ("/m", Some("a,b")));
-        let options = run.options(&RunOptions::new());
+        let options = run.options(&RunOptions::default());
         let context = run.context(RunContext::default());
         assert!(options.strict && context.resume_from == Some(0));
         assert_eq!(options.timeout, Some(Duration::from_secs(7)), "the limit of the start");
-        let other = RunOptions::new().timeout(Duration::from_secs(9));
+        let other = RunOptions { timeout: Some(Duration::from_secs(9)), ..RunOptions::default() };
         assert_eq!(run.options(&other).timeout, Some(Duration::from_secs(9)));
         let finished = context.finished_parts.unwrap();
         assert!(
