@@ -37,12 +37,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::builder().provider(from_fn("keyword", "refund", keyword)).build()?;
     let module = Arc::new(Module::from_parts(MANIFEST, "Choose a queue for: $INPUT", SCHEMA)?);
     let input = RunInput::json(&Ticket { text: "I want a refund." })?;
-    let route: Route = runtime.run(&module, input, RunOptions::new()).await.data_as()?;
+    let route: Route = runtime.run(&module, input, RunOptions::default()).await.data_as()?;
     println!("{}", route.queue);
 
     // Offline, the answer is a sample.
     let input = text_writer::Input { brief: "We close at six.".to_owned(), draft: None, problems: None };
-    let answer = text_writer::run(&Runtime::offline(), &input, RunOptions::new()).await?;
+    let answer = text_writer::run(&Runtime::offline(), &input, RunOptions::default()).await?;
     assert!(!answer.rationale.is_empty());
     Ok(println!("written"))
 }

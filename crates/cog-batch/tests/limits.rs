@@ -110,7 +110,7 @@ async fn run_into(
     let batch = Batch {
         runtime,
         module,
-        options: RunOptions::new(),
+        options: RunOptions::default(),
         context: RunContext::default(),
         pace,
         filter: None,

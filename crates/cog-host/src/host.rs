@@ -259,11 +259,12 @@ fn no_provider(used: Use<'_>) -> ErrorBody {
 }
 
 fn context_store(state_dir: Option<&Path>, limits: Option<ContextLimits>) -> ContextStore {
-    let store = match state_dir {
+    let mut store = match state_dir {
         Some(directory) => ContextStore::in_directory(directory.join("context")),
-        None => ContextStore::in_memory(),
+        None => ContextStore::default(),
     };
-    limits.into_iter().fold(store, ContextStore::owner_limits)
+    store.owner_limits = limits;
+    store
 }
 
 fn access(settings: &Settings, files: Files) -> Access {

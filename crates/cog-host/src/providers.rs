@@ -97,12 +97,13 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
             first.info().name,
             first.info().model
         );
-        let providers = Providers::new(own.clone(), by_name(settings)).with_named(own);
+        let providers = Providers::new(own.clone(), own_or_by_name(settings, own));
         return Ok(Selected::new(providers, note));
     }
     if names.iter().all(|name| find(&own, name).is_none()) {
         let selected = select(settings, RecordMode::Off)?;
-        return Ok(Selected { providers: selected.providers.with_named(own), ..selected });
+        let providers = selected.providers.with_lookup(own_or_by_name(settings, own));
+        return Ok(Selected { providers, ..selected });
     }
     if names.contains(&OFFLINE) && names.len() > 1 {
         return Err(unusable(settings, &ProviderSelectError::OfflineWithOthers));
@@ -116,7 +117,7 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
         }
     }
     let note = format!("calling {} ({})", names.join(", "), settings.provider.source);
-    Ok(Selected::new(Providers::new(order, by_name(settings)).with_named(own), note))
+    Ok(Selected::new(Providers::new(order, own_or_by_name(settings, own)), note))
 }
 
 fn find<'a>(providers: &'a [Arc<dyn Provider>], name: &str) -> Option<&'a Arc<dyn Provider>> {
@@ -292,6 +293,18 @@ fn by_name(
             let unknown = ProviderSelectError::Unknown { name: name.to_owned() };
             ErrorBody::new(Code::UnsupportedValue, unknown.to_string())
         })
+    }
+}
+
+/// Returns a lookup that finds the program's own providers before the others.
+fn own_or_by_name(
+    settings: &Settings,
+    own: Vec<Arc<dyn Provider>>,
+) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
+    let by_name = by_name(settings);
+    move |name| match find(&own, name) {
+        Some(provider) => Ok(Arc::clone(provider)),
+        None => by_name(name),
     }
 }
 

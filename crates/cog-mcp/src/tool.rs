@@ -143,7 +143,7 @@ fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
         Some(content) => verbatim::structured(content),
         None => verbatim::result(text),
     };
-    Ok(parts.into_iter().fold(ToolOutput::from(value), ToolOutput::with_part))
+    Ok(ToolOutput { parts, ..ToolOutput::from(value) })
 }
 
 enum Content {

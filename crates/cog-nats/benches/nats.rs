@@ -74,7 +74,7 @@ fn events() -> tokio::runtime::Runtime {
 fn direct(runtime: &Runtime, module: &Arc<Module>) -> Duration {
     let input = input(module);
     let run = async |_| {
-        runtime.run(module, RunInput::Json(input.clone()), RunOptions::new()).await;
+        runtime.run(module, RunInput::Json(input.clone()), RunOptions::default()).await;
     };
     let began = Instant::now();
     events().block_on(stream::iter(0..JOBS).map(run).buffer_unordered(CONCURRENCY).collect::<()>());

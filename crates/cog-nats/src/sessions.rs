@@ -18,8 +18,12 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use cog_run::sessions::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog};
-use futures_util::{StreamExt as _, future, stream as streams};
+use cog_run::sessions::{AppendError, LogReading, LogRecord, LogRequest, SharedLog};
+use futures_util::{
+    StreamExt as _,
+    future::{self, BoxFuture},
+    stream::{self as streams, BoxStream},
+};
 
 use crate::{Names, NatsError};
 
@@ -160,25 +164,25 @@ impl Shared {
 }
 
 impl SharedLog for NatsSessions {
-    fn append(&self, id: &str, after: u64, lines: String) -> LogFuture<Result<u64, AppendError>> {
+    fn append(&self, id: &str, after: u64, lines: String) -> BoxFuture<'static, Result<u64, AppendError>> {
         Box::pin(self.shared.clone().append(id.to_owned(), after, lines.into()))
     }
 
-    fn read(&self, id: &str) -> LogFuture<Result<LogReading, AppendError>> {
+    fn read(&self, id: &str) -> BoxFuture<'static, Result<LogReading, AppendError>> {
         Box::pin(self.shared.clone().read(id.to_owned()))
     }
 
-    fn is_running(&self, server: &str, id: &str) -> LogFuture<bool> {
+    fn is_running(&self, server: &str, id: &str) -> BoxFuture<'static, bool> {
         let reply = self.shared.clone().request(server.to_owned(), format!("{IS_RUNNING} {id}"));
         Box::pin(async move { reply.await.is_some_and(|reply| reply == "true") })
     }
 
-    fn cancel(&self, server: &str, id: &str) -> LogFuture<()> {
+    fn cancel(&self, server: &str, id: &str) -> BoxFuture<'static, ()> {
         let reply = self.shared.clone().request(server.to_owned(), format!("{CANCEL} {id}"));
         Box::pin(async move { drop(reply.await) })
     }
 
-    fn requests(&self) -> LogStream<LogRequest> {
+    fn requests(&self) -> BoxStream<'static, LogRequest> {
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).take();
         let client = self.shared.client.clone();
         match requests {

@@ -28,7 +28,7 @@ pub(crate) struct Hosted {
     settings: Arc<Settings>,
     servers: Servers,
     /// The log of runs, unless it is off.
-    pub(crate) log: Option<Arc<Log>>,
+    pub(crate) log: Option<Log>,
     parts: Parts,
 }
 
@@ -196,7 +196,7 @@ impl Servers {
                 let tools = tools
                     .get_or_try_init(async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools))
                     .await?;
-                options = tools.iter().fold(options, |options, tool| options.tool(Arc::clone(tool)));
+                options.tools.extend(tools.iter().cloned());
             }
         }
         Ok(options)

@@ -18,7 +18,6 @@ use crate::{
     caller::{Caller, warn},
     from_python::{Converted, convert, seconds, text},
     hosted::Hosted,
-    log::LogEntry,
     module::LoadedModule,
     result::exception,
     tool::NativeTool,
@@ -69,13 +68,6 @@ impl HaltedCall {
     }
 }
 
-/// A run that has started.
-pub(crate) struct Started {
-    pub(crate) chunks: ChunkStream,
-    /// Its entry in the log.
-    pub(crate) entry: Option<LogEntry>,
-}
-
 /// The chunks that a run returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -103,11 +95,12 @@ impl Request {
                 (RunInput::Json(value), files)
             }
         };
-        let (options, tools, sets_strict) = read_options(options)?;
+        let (mut options, tools, sets_strict) = read_options(options)?;
         let calls_python = hosted.calls_python || !tools.is_empty();
         let caller = calls_python.then(|| Caller::new(module.py(), hosted.redactor())).transpose()?;
-        let mut options =
-            tools.iter().fold(options, |options, tool| options.tool(Arc::clone(&tool.get().0) as _));
+        for tool in &tools {
+            options.tools.push(Arc::clone(&tool.get().0) as _);
+        }
         let module = match module.cast::<HaltedCall>() {
             Ok(halted) => {
                 let HaltedCall { approval, module: given } = halted.get();
@@ -129,10 +122,12 @@ impl Request {
     ///
     /// # Errors
     /// The envelope of a run that is refused before the provider is called.
-    pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<Started, Box<Envelope>> {
+    pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<ChunkStream, Box<Envelope>> {
         let prepared = self.prepare(hosted).await;
-        let (module, input, options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
-        let entry = hosted.log.as_ref().map(|log| log.entry(&module, &input, &options));
+        let (module, input, mut options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
+        if let Some(log) = &hosted.log {
+            options.events.push(log.listener(&options));
+        }
         let streams = hosted.streams() && module.manifest.response.mode != ResponseMode::Sync;
         let mut context = RunContext::default();
         context.is_folded = mode == Mode::Answer || !streams;
@@ -140,13 +135,7 @@ impl Request {
             // One envelope with a warning (ruling R55).
             context.warnings.push(Warning::sync_instead_of_stream());
         }
-        match hosted.runtime.prepare(&module, input, options, context) {
-            Ok(chunks) => Ok(Started { chunks, entry }),
-            Err(refused) => {
-                entry.into_iter().for_each(|entry| entry.add(&refused));
-                Err(refused)
-            }
-        }
+        hosted.runtime.prepare(&module, input, options, context)
     }
 
     /// Returns what the run would send.
@@ -162,7 +151,8 @@ impl Request {
     async fn prepare(self, hosted: &Hosted) -> Result<(Arc<Module>, RunInput, RunOptions), ErrorBody> {
         let module = self.module.load_async(hosted).await?;
         let access = hosted.access(&module, &self.input, self.files)?;
-        let mut options = hosted.add_server_tools(&module, self.options.media(access)).await?;
+        let options = RunOptions { media: Some(access), ..self.options };
+        let mut options = hosted.add_server_tools(&module, options).await?;
         options.strict |= !self.sets_strict && hosted.is_strict();
         Ok((module, self.input, options))
     }

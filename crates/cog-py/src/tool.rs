@@ -96,7 +96,7 @@ fn output(result: &Bound<'_, PyAny>) -> PyResult<ToolOutput> {
         && let Some(media_type) = cog_media::sniff(bytes.as_bytes())
     {
         let data = base64_simd::STANDARD.encode_to_string(bytes.as_bytes());
-        return Ok(ToolOutput::parts(vec![Part::media(media_type, data)]));
+        return Ok(ToolOutput { parts: vec![Part::media(media_type, data)], ..ToolOutput::default() });
     }
     Ok(convert(result, "result")?.value.into())
 }
@@ -111,8 +111,8 @@ fn describe(py: Python<'_>, caller: &Caller, tool: &str, error: &PyErr) -> PyRes
     let Some(details) = details else { return Ok(error) };
     match convert(&details, "details") {
         Ok(details) => {
-            let details = Value::parse(&caller.redact(&details.value.to_json()));
-            Ok(details.map_or(error.clone(), |details| error.with_details(details)))
+            let details = Value::parse(&caller.redact(&details.value.to_json())).ok();
+            Ok(ToolError { details, ..error })
         }
         Err(wrong) => {
             caller.record(py, &wrong);

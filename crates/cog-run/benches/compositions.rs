@@ -77,7 +77,7 @@ async fn best(
     for _ in 0..runs {
         let input = RunInput::Json(Value::parse(r#"{"query": "why?"}"#)?);
         let started = Instant::now();
-        let envelope = runtime.run(&module, input, RunOptions::new()).await;
+        let envelope = runtime.run(&module, input, RunOptions::default()).await;
         best = best.min(started.elapsed());
         if let Some(error) = envelope.error() {
             return Err(error.message.clone().into());

@@ -14,7 +14,7 @@ struct App {
 
 /// Answers with the envelope, whether the run succeeded or not.
 async fn review(State(app): State<App>, code: String) -> impl IntoResponse {
-    let envelope = app.runtime.run(&app.module, RunInput::text(code), RunOptions::new()).await;
+    let envelope = app.runtime.run(&app.module, RunInput::text(code), RunOptions::default()).await;
     let status = if envelope.is_ok() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
     (status, [("content-type", "application/json")], envelope.to_json())
 }

@@ -25,7 +25,8 @@ async fn route(text: &str) -> Result<Route, Box<dyn Error>> {
         .with("tests/refund.expected.json", r#"{"queue": "billing", "rationale": "It is about money."}"#)
         .load()?;
     let runtime = Runtime::offline();
-    let envelope = runtime.run(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::new()).await;
+    let envelope =
+        runtime.run(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::default()).await;
     Ok(envelope.data_as()?)
 }
 

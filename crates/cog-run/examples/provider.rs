@@ -13,7 +13,7 @@ async fn review() -> Result<Envelope, Box<dyn Error>> {
     let approver = provider::from_fn("approver", "approver-1", async |_| Ok(ANSWER));
     let runtime = Runtime::builder().provider(approver).build()?;
     let module = runtime.load("code-reviewer")?;
-    Ok(runtime.run(&module, RunInput::text("fn main() {}"), RunOptions::new()).await.into_result()?)
+    Ok(runtime.run(&module, RunInput::text("fn main() {}"), RunOptions::default()).await.into_result()?)
 }
 
 #[tokio::main(flavor = "current_thread")]

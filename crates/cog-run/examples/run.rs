@@ -16,7 +16,7 @@ async fn review(code: &str) -> Result<Review, Box<dyn Error>> {
     // Offline, a run returns a golden answer or a sample of the schema.
     let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer")?;
-    let envelope = runtime.run(&module, RunInput::text(code), RunOptions::new()).await;
+    let envelope = runtime.run(&module, RunInput::text(code), RunOptions::default()).await;
     Ok(envelope.data_as()?)
 }
 

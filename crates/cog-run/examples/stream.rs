@@ -8,7 +8,7 @@ use cog_run::{Chunk, RunInput, RunOptions, Runtime};
 async fn lines(code: &str) -> Result<Vec<String>, Box<dyn Error>> {
     let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer")?;
-    let mut stream = runtime.stream(&module, RunInput::text(code), RunOptions::new())?;
+    let mut stream = runtime.stream(&module, RunInput::text(code), RunOptions::default())?;
     let mut lines = Vec::new();
     while let Some(chunk) = stream.next().await {
         lines.push(match chunk {

@@ -60,10 +60,10 @@ async fn administer(decision: Decision) -> Result<(Envelope, Envelope), Box<dyn 
     }
     let runtime = runtime(modules.path())?;
     let module = runtime.load("administrator")?;
-    let halted = runtime.run(&module, RunInput::text("Delete prod."), RunOptions::new()).await;
+    let halted = runtime.run(&module, RunInput::text("Delete prod."), RunOptions::default()).await;
     let details = halted.error().and_then(|error| error.details.as_ref()).ok_or("the run was not halted")?;
     let id = details.pointer("/halted/id").and_then(|id| id.as_str()).ok_or("no id")?.to_owned();
-    let continued = runtime.continue_run(&id, decision, RunOptions::new()).await;
+    let continued = runtime.continue_run(&id, decision, RunOptions::default()).await;
     Ok((halted, continued))
 }
 

@@ -32,11 +32,6 @@ pub enum CancelReason {
 }
 
 impl Cancellation {
-    /// Returns a handle that is not cancelled.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Cancels the run. The first reason counts. A finished run is not changed.
     pub fn cancel(&self, reason: CancelReason) {
         if self.0.reason.set(reason).is_ok() {
@@ -96,7 +91,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_first_reason_counts_and_reaches_every_clone() {
-        let cancellation = Cancellation::new();
+        let cancellation = Cancellation::default();
         let waiting = cancellation.clone();
         let waited = async move { waiting.wait().await };
         let cancel = async {

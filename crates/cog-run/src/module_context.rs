@@ -61,7 +61,7 @@ const RESULT: &str = "previous_result";
 ///
 /// let scope = ContextScope::new(None); // the `_context` of the composition's input
 /// let is_fork = false; // `context.mode` of the composed module
-/// let options = RunOptions::new().context(scope.for_child(is_fork));
+/// let options = RunOptions { context: Some(scope.for_child(is_fork)), ..RunOptions::default() };
 /// # let _ = options;
 /// assert_eq!(scope.emitted(), None);
 /// ```
@@ -126,7 +126,7 @@ impl ContextScope {
     }
 
     /// Adds the answer of a module: what it emits, and its data.
-    pub fn add(&self, module: &str, emitted: Option<&Value>, data: &Value) {
+    pub(crate) fn add(&self, module: &str, emitted: Option<&Value>, data: &Value) {
         let context = emitted.into_iter().flat_map(Value::members);
         let context = context.map(|(name, value)| (name.to_owned(), value.to_value()));
         let result = (RESULT.to_owned(), data.clone());

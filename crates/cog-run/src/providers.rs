@@ -43,26 +43,6 @@ impl Providers {
         Self { named: Some(Arc::new(named)), ..self }
     }
 
-    /// Adds providers that requests may name. One of the default order is found before one of these with the same name, and these
-    /// before all others.
-    #[must_use]
-    pub fn with_named(mut self, own: Vec<Arc<dyn Provider>>) -> Self {
-        if own.is_empty() {
-            return self;
-        }
-        let others = self.named.take();
-        let known = self.clone();
-        self.named = Some(Arc::new(move |name: &str| {
-            let found = own.iter().find(|provider| provider.info().name == name);
-            match (found, &others) {
-                (Some(provider), _) => Ok(Arc::clone(provider)),
-                (None, Some(others)) => others(name),
-                (None, None) => Err(known.unknown(name)),
-            }
-        }));
-        self
-    }
-
     /// Returns the providers for requests that name none, in order; empty when offline.
     pub fn default_order(&self) -> &[Arc<dyn Provider>] {
         &self.default

@@ -108,6 +108,10 @@ pub struct StablePrefix {
     /// The member of the request that marks the prefix; none if the provider finds equal beginnings itself, or if nothing is
     /// known about its cache.
     pub mark: Option<&'static str>,
+    /// The length of the schema and the text in bytes.
+    pub bytes: u64,
+    /// An estimate of the length in tokens. Only the provider can count them.
+    pub estimated_tokens: u64,
     /// The minimum length that the provider caches, in tokens, if it is known.
     pub min_tokens: Option<u64>,
 }
@@ -125,30 +129,19 @@ impl StablePrefix {
             system => system.unwrap_or_default(),
         };
         let cache = provider.info().prompt_cache(&request.model);
+        let schema = request.output.as_ref().and_then(|output| output.schema.clone());
+        let schema_bytes = schema.as_ref().map_or(0, |schema| schema.to_json().len());
+        let bytes = u64::try_from(schema_bytes + text.len()).unwrap_or(u64::MAX);
         Self {
             model: provider.info().model_or_default(&request.model).to_owned(),
-            schema: request.output.as_ref().and_then(|output| output.schema.clone()),
+            schema,
+            bytes,
+            estimated_tokens: bytes.div_ceil(BYTES_PER_TOKEN),
             text,
             is_complete,
             mark: cache.filter(|_| is_complete).and_then(|cache| cache.mark.as_str()),
             min_tokens: cache.and_then(|cache| cache.min_tokens),
         }
-    }
-
-    /// Returns the length in bytes.
-    pub fn bytes(&self) -> u64 {
-        let schema = self.schema.as_ref().map_or(0, |schema| schema.to_json().len());
-        u64::try_from(schema + self.text.len()).unwrap_or(u64::MAX)
-    }
-
-    /// Returns an estimate of the length in tokens. Only the provider can count them.
-    pub fn estimated_tokens(&self) -> u64 {
-        self.bytes().div_ceil(BYTES_PER_TOKEN)
-    }
-
-    /// Returns whether the estimate reaches the provider's minimum, if that is known.
-    pub fn reaches_minimum(&self) -> Option<bool> {
-        self.min_tokens.map(|min| self.estimated_tokens() >= min)
     }
 }
 
@@ -157,10 +150,10 @@ impl ToJson for StablePrefix {
         w.object(|w| {
             w.field("model", &self.model);
             w.field("mark", &self.mark);
-            w.field("bytes", &self.bytes());
-            w.field("estimated_tokens", &self.estimated_tokens());
+            w.field("bytes", &self.bytes);
+            w.field("estimated_tokens", &self.estimated_tokens);
             w.field("minimum_tokens", &self.min_tokens);
-            w.field("reaches_minimum", &self.reaches_minimum());
+            w.field("reaches_minimum", &self.min_tokens.map(|min| self.estimated_tokens >= min));
             w.field("is_complete_system_message", &self.is_complete);
             w.field("schema", &self.schema);
             w.field("text", &self.text);

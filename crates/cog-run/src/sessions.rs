@@ -37,7 +37,7 @@ pub use self::{
     session::{
         Batch, Entry, NewSession, RunSpec, Session, SessionOptions, SessionSettings, StartFrom, Subscriber,
     },
-    shared_log::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog},
+    shared_log::{AppendError, LogReading, LogRecord, LogRequest, SharedLog},
     stored_run::{RunRecord, StoredRun, StoredRuns},
 };
 use crate::{
@@ -83,24 +83,10 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// Starts a run in a new session. Must be called within a tokio runtime, which runs it.
-    ///
-    /// # Errors
-    /// Errors that are known before the provider is called, as in [`Runtime::stream`].
-    pub fn start(
-        &self,
-        runtime: &Runtime,
-        module: &Arc<Module>,
-        spec: RunSpec,
-        options: SessionOptions,
-    ) -> Result<Session, Box<Envelope>> {
-        self.prepare(runtime, module, spec, options).map(NewSession::start)
-    }
-
     /// Checks a run for a new session.
     ///
     /// # Errors
-    /// As [`Sessions::start`].
+    /// Errors that are known before the provider is called, as in [`Runtime::stream`].
     pub fn prepare(
         &self,
         runtime: &Runtime,
@@ -112,7 +98,7 @@ impl Sessions {
             let message = format!("cannot generate random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
-        let log = UnownedLog(Some(self.0.store.call_log(&id)));
+        let log = UnownedLog(Some(self.0.store.call_log(&id, &options.owner)));
         spec.context.call_log.clone_from(&log.0);
         let context = RunContext {
             session_id: Some(id.clone()),
@@ -142,11 +128,6 @@ impl Sessions {
             self.0.store.cancel(&session);
         }
         Some(session.info())
-    }
-
-    /// Returns the number of running sessions.
-    pub fn running(&self) -> usize {
-        self.0.store.running()
     }
 
     /// Returns the number of sessions in each state, for monitoring.
@@ -214,15 +195,6 @@ pub enum SessionError {
         /// The directory.
         path: PathBuf,
     },
-}
-
-impl SessionError {
-    /// Returns the code of the error: E4000, because no request caused it.
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Directory { .. } | Self::InUse { .. } => Code::InternalError,
-        }
-    }
 }
 
 /// The state of a session.

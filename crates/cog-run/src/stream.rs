@@ -19,7 +19,6 @@ use crate::{ClientRules, events::OpenRun};
 ///
 /// Dropping the stream cancels the call to the provider.
 pub struct ChunkStream {
-    session_id: String,
     /// The future of the run; none once it has finished.
     run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     queue: ChunkQueue,
@@ -45,15 +44,11 @@ struct QueueState {
 
 impl ChunkStream {
     /// Returns the stream of the chunks that a run writes into this queue.
-    pub(crate) fn new(
-        session_id: String,
-        queue: ChunkQueue,
-        run: impl Future<Output = ()> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn new(queue: ChunkQueue, run: impl Future<Output = ()> + Send + 'static) -> Self {
         let mut ready = VecDeque::new();
         queue.move_to(&mut ready); // chunks written before the run starts come first
         let client = ClientRules::default();
-        Self { session_id, run: Some(Box::pin(run)), queue, ready, open: None, client }
+        Self { run: Some(Box::pin(run)), queue, ready, open: None, client }
     }
 
     /// Sets what reports the end of the run.
@@ -64,11 +59,6 @@ impl ChunkStream {
     /// Sets the rules by which errors are shown.
     pub(crate) fn shown_to(self, client: ClientRules) -> Self {
         Self { client, ..self }
-    }
-
-    /// Returns the id of the session, which the last chunk names too.
-    pub fn session_id(&self) -> &str {
-        &self.session_id
     }
 
     /// Waits for the next chunk. Returns none after the last.
@@ -101,6 +91,7 @@ impl ChunkStream {
         if self.queue.lock().is_prepared { Ok(self) } else { Err(Box::new(self.fold().await)) }
     }
 
+    /// Polls the run without taking its chunks: they stay for the reader, who begins after the response has a status.
     fn poll_prepared(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let is_over = match &mut self.run {
             Some(run) if !self.queue.lock().is_prepared => run.as_mut().poll(context).is_ready(),

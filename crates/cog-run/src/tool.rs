@@ -50,7 +50,6 @@ pub struct ToolContext {
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
 pub struct ToolOutput {
     /// The result as JSON. The model receives an object with `status: success` before its members, and any other value as
     /// `result`.
@@ -61,27 +60,6 @@ pub struct ToolOutput {
     pub usage: Option<Usage>,
     /// The result has a high risk: from then on, every tool with side effects needs a confirmation.
     pub is_high_risk: bool,
-}
-
-impl ToolOutput {
-    /// Returns a result of these parts, such as an image.
-    pub fn parts(parts: Vec<Part>) -> Self {
-        Self { parts, ..Self::default() }
-    }
-
-    /// Adds a part.
-    #[must_use]
-    pub fn with_part(mut self, part: Part) -> Self {
-        self.parts.push(part);
-        self
-    }
-
-    /// Adds the tokens that the tool spent on models.
-    #[must_use]
-    pub fn with_usage(mut self, usage: Usage) -> Self {
-        self.usage = Some(usage);
-        self
-    }
 }
 
 impl From<Value> for ToolOutput {
@@ -110,7 +88,6 @@ impl From<&str> for ToolOutput {
 
 /// Why a call failed. The model receives it as JSON and decides whether to call again (appendix A.2.2).
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct ToolError {
     /// The kind of the error, a name such as `InvalidDateRange`.
     pub error_type: String,
@@ -134,13 +111,6 @@ impl ToolError {
             details: None,
             usage: None,
         }
-    }
-
-    /// Adds details for the model.
-    #[must_use]
-    pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
-        self
     }
 
     /// Creates an error of the runtime, whose type is the name of the code.
@@ -170,31 +140,31 @@ impl std::error::Error for ToolError {}
 // A tool that is a function.
 
 /// A tool that runs a function of the host program.
-///
-/// ```
-/// use cog_run::{Value, tools::{ToolError, ToolInfo}};
-///
-/// let parameters = Value::parse(r#"{
-///     "type": "object", "required": ["celsius"], "properties": {"celsius": {"type": "number"}}
-/// }"#)?;
-/// let tool = ToolInfo::new("to_fahrenheit", "Converts a temperature.", &parameters)?.function(
-///     async |arguments: Value, _| {
-///         let celsius = arguments.get("celsius").and_then(|it| it.as_f64());
-///         let celsius = celsius.ok_or_else(|| ToolError::new("OutOfRange", "Send a finite number."))?;
-///         Ok(serde_json::json!({ "fahrenheit": celsius * 1.8 + 32.0 }))
-///     },
-/// );
-/// # let _ = tool;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct FunctionTool<F> {
+struct FunctionTool<F> {
     info: ToolInfo,
     function: F,
 }
 
 impl ToolInfo {
-    /// Creates a tool that runs a function.
-    pub fn function<F, R, O>(self, function: F) -> FunctionTool<F>
+    /// Creates a tool that runs a function of the host program.
+    ///
+    /// ```
+    /// use cog_run::{Value, tools::{ToolError, ToolInfo}};
+    ///
+    /// let parameters = Value::parse(r#"{
+    ///     "type": "object", "required": ["celsius"], "properties": {"celsius": {"type": "number"}}
+    /// }"#)?;
+    /// let tool = ToolInfo::new("to_fahrenheit", "Converts a temperature.", &parameters)?.function(
+    ///     async |arguments: Value, _| {
+    ///         let celsius = arguments.get("celsius").and_then(|it| it.as_f64());
+    ///         let celsius = celsius.ok_or_else(|| ToolError::new("OutOfRange", "Send a finite number."))?;
+    ///         Ok(serde_json::json!({ "fahrenheit": celsius * 1.8 + 32.0 }))
+    ///     },
+    /// );
+    /// # let _ = tool;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn function<F, R, O>(self, function: F) -> impl Tool + 'static
     where
         F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<O, ToolError>> + Send + 'static,
@@ -220,7 +190,7 @@ where
     }
 }
 
-/// The tools of a runtime, or the tools that one run adds to them. Each has its own name.
+/// The tools of a runtime. Each has its own name.
 #[derive(Clone, Default)]
 pub(crate) struct ToolList(Vec<Arc<dyn Tool>>);
 
@@ -232,17 +202,16 @@ impl ToolList {
         self.0.push(tool);
     }
 
-    /// Returns these tools, and the tools of `others` that have other names.
-    pub(crate) fn with(&self, others: &Self) -> Vec<Arc<dyn Tool>> {
-        let mut tools = others.clone();
-        self.0.iter().for_each(|tool| tools.add(Arc::clone(tool)));
+    /// Returns these tools and further ones. A further one replaces the tool of the same name.
+    pub(crate) fn with(&self, more: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        let mut tools = self.clone();
+        more.iter().for_each(|tool| tools.add(Arc::clone(tool)));
         tools.0
     }
 }
 
-/// The names.
-impl fmt::Debug for ToolList {
+impl fmt::Debug for dyn Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|tool| &tool.info().name)).finish()
+        write!(f, "the tool {}", self.info().name)
     }
 }

@@ -31,10 +31,7 @@ pub(crate) use self::{
 use crate::tool::ToolList;
 pub use crate::{
     options::{Approval, Decision},
-    tool::{
-        FunctionTool, InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo,
-        ToolOutput,
-    },
+    tool::{InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput},
 };
 
 // What the operator sets for the tools of a runtime.

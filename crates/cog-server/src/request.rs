@@ -105,7 +105,7 @@ impl Options {
         self.run.budgets.extend(app.guard.budgets.budget(&caller.client));
         self.run.client = caller.rules(app);
         if app.guard.access.has_tokens() {
-            self.run = std::mem::take(&mut self.run).events(app.guard.metrics.client(&caller.client.owner()));
+            self.run.events.push(app.guard.metrics.client(&caller.client.owner()));
         }
         if self.media == MediaOutput::Url {
             self.run.delivery = app.media.delivery(&app.base_url(caller));

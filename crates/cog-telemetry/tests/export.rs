@@ -14,7 +14,7 @@ use std::{
 };
 
 use cog_run::{
-    Runtime,
+    Providers, Runtime,
     events::{Span, SpanContext, ToolOutcome, ToolReport},
 };
 use cog_telemetry::{Telemetry, TelemetrySettings};
@@ -123,7 +123,8 @@ fn what_is_left_is_exported_at_the_end() {
 fn nothing_starts_without_a_span() {
     let collector = Collector::start(&[ACCEPTED]);
     let telemetry = telemetry(&collector.url, &[]);
-    let _runtime = Runtime::builder().offline().events(telemetry.events()).build().unwrap();
+    let _runtime =
+        Runtime::builder().providers(Providers::offline()).events(telemetry.events()).build().unwrap();
     telemetry.close(Telemetry::CLOSE_TIMEOUT);
     assert_eq!(collector.paths(), Vec::<String>::new());
 }

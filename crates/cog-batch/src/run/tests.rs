@@ -32,7 +32,7 @@ fn batch(dedupes: bool) -> Batch {
     Batch {
         runtime,
         module,
-        options: RunOptions::new(),
+        options: RunOptions::default(),
         context: RunContext::default(),
         pace: Pace::new(Concurrency::Fixed(2), None, None),
         filter: None,

@@ -39,7 +39,7 @@ fn execute(runtime: &Runtime, module: &str, input: &str) -> Envelope {
     let module = runtime.load(module).unwrap();
     let input = RunInput::Json(Value::parse(input).unwrap());
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    events.block_on(runtime.run(&module, input, RunOptions::new()))
+    events.block_on(runtime.run(&module, input, RunOptions::default()))
 }
 
 fn answering(answer: &'static str, calls: &Arc<AtomicUsize>) -> Option<Selected> {

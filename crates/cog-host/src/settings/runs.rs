@@ -232,7 +232,7 @@ impl ToolsSettings {
     pub fn pending_approvals(&self) -> PendingApprovals {
         match &self.state_dir.value {
             Some(directory) => PendingApprovals::in_directory(directory),
-            None => PendingApprovals::in_memory(),
+            None => PendingApprovals::default(),
         }
     }
 

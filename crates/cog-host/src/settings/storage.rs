@@ -23,6 +23,11 @@ const LOGS_CONTENTS: Names = Names::variable("COG_LOGS_CONTENTS");
 const LOGS_MAX_BYTES: Names = Names::variable("COG_LOGS_MAX_BYTES");
 const LOGS_DIRECTORY: &str = "COG_LOGS_DIRECTORY";
 
+/// The default maximum age of an answer in the cache.
+const CACHE_DEFAULT_AGE: Duration = Duration::from_secs(24 * 3600);
+/// The default maximum size of the cache.
+const CACHE_DEFAULT_BYTES: usize = 256 << 20;
+
 /// The default maximum size of the log.
 const LOGS_DEFAULT_BYTES: usize = 16 << 20;
 
@@ -41,7 +46,6 @@ impl CacheSettings {
     /// # Errors
     /// A variable with an invalid value.
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
-        let max_bytes = usize::try_from(AnswerCache::DEFAULT_MAX_BYTES).unwrap_or(usize::MAX);
         Ok(Self {
             directory: layers.path(CACHE_DIRECTORY, |file| file.cache.directory.as_ref(), None),
             max_age: layers.setting(
@@ -49,14 +53,14 @@ impl CacheSettings {
                 None,
                 values::duration,
                 |file| Some(file.cache.max_age?.0),
-                AnswerCache::DEFAULT_MAX_AGE,
+                CACHE_DEFAULT_AGE,
             )?,
             max_bytes: layers.setting(
                 CACHE_MAX_BYTES,
                 None,
                 values::bytes,
                 |file| Some(file.cache.max_bytes?.0),
-                max_bytes,
+                CACHE_DEFAULT_BYTES,
             )?,
         })
     }
@@ -64,7 +68,7 @@ impl CacheSettings {
     /// Returns the cache in this directory, otherwise in the directory of the settings.
     pub fn cache(&self, directory: Option<&Path>) -> Option<AnswerCache> {
         let directory = directory.or(self.directory.value.as_deref())?;
-        Some(AnswerCache::with_limits(directory, self.max_age.value, self.max_bytes.value as u64))
+        Some(AnswerCache::in_directory(directory, self.max_age.value, self.max_bytes.value as u64))
     }
 
     /// Returns every setting as `cog config` shows it.

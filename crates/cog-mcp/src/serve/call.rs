@@ -165,12 +165,16 @@ impl Call<'_> {
 
     /// Runs the module until it ends or is halted.
     async fn run(&self, start: Start) -> Envelope {
-        let cancellation = Cancellation::new();
-        let options = self.settings.options.clone();
-        let options = options.caller(Caller::Agent).cancellation(cancellation.clone());
-        let (input, options) = match start {
-            Start::Input(input) => (input, options),
-            Start::Decision(approval) => (Value::null(), options.approval(approval)),
+        let cancellation = Cancellation::default();
+        let mut options = self.settings.options.clone();
+        options.caller = Caller::Agent;
+        options.cancellation = cancellation.clone();
+        let input = match start {
+            Start::Input(input) => input,
+            Start::Decision(approval) => {
+                options.approval = Some(approval);
+                Value::null()
+            }
         };
         let chunks = match self.start(input, options).await {
             Ok(chunks) => chunks,

@@ -122,13 +122,6 @@ impl ToolInfo {
         self
     }
 
-    /// Sets a time limit that is shorter than the runtime's.
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
     /// Returns the definition for a provider, in the dialect of its schemas.
     pub(crate) fn definition(&self, dialect: Dialect) -> ToolDefinition {
         let (parameters, strict) = self.schema.projected(dialect);
@@ -139,10 +132,6 @@ impl ToolInfo {
 }
 
 impl ToolEffects {
-    /// A call changes something outside the run.
-    pub const SIDE_EFFECTS: Self =
-        Self { network: false, filesystem_write: false, side_effects: true, code_execution: false };
-
     /// Returns whether a call can change anything.
     pub const fn changes_something(self) -> bool {
         self.filesystem_write || self.side_effects || self.code_execution
@@ -290,9 +279,10 @@ mod tests {
     fn module_has_no_effect_that_its_constraints_forbid() {
         let mut manifest = Manifest::with_defaults("m", Format::V1, None);
         (manifest.policies.network_allowed, manifest.policies.side_effects_allowed) = (true, true);
-        assert_eq!(ToolEffects::from(&manifest), ToolEffects { network: true, ..ToolEffects::SIDE_EFFECTS });
+        let side_effects = ToolEffects { side_effects: true, ..ToolEffects::default() };
+        assert_eq!(ToolEffects::from(&manifest), ToolEffects { network: true, ..side_effects });
         manifest.constraints.no_network = true;
-        assert_eq!(ToolEffects::from(&manifest), ToolEffects::SIDE_EFFECTS);
+        assert_eq!(ToolEffects::from(&manifest), side_effects);
         manifest.constraints.no_side_effects = true;
         assert_eq!(ToolEffects::from(&manifest), ToolEffects::default());
     }

@@ -64,7 +64,7 @@ fn violated(violations: &[Violation]) -> ToolError {
     let more = if violations.len() > MAX_LISTED { "; …" } else { "" };
     let message = format!("the arguments violate the schema of the tool: {}{more}", list.join("; "));
     let details = serde_json::json!({ "violations": violations });
-    ToolError::with_code(Code::InvalidInput, message).with_details(Value::from(details))
+    ToolError { details: Some(Value::from(details)), ..ToolError::with_code(Code::InvalidInput, message) }
 }
 
 #[cfg(test)]

@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn image_follows_the_text() {
         let image = Part::image_at("https://h.example/chart.png");
-        let content = success(ToolOutput::from(json!({ "width": 3 })).with_part(image.clone()));
+        let content =
+            success(ToolOutput { parts: vec![image.clone()], ..ToolOutput::from(json!({ "width": 3 })) });
         assert_eq!(text(&content), json!({ "status": "success", "width": 3 }));
         assert_eq!(content[1], image);
     }

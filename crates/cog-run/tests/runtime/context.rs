@@ -49,7 +49,11 @@ async fn modules_of_main_see_what_the_others_emit() {
     let given = cog_run::Value::parse(r#"{"environment": {"os": "linux"}, "user_profile": {}}"#).unwrap();
     let scope = ContextScope::new(Some(given.node()));
     // The store of another owner has nothing.
-    let options = |is_fork, owner| RunOptions::new().context(scope.for_child(is_fork)).owner(owner);
+    let options = |is_fork, owner: &str| RunOptions {
+        context: Some(scope.for_child(is_fork)),
+        owner: Some(owner.to_owned()),
+        ..RunOptions::default()
+    };
     let runs = [(true, "ada"), (false, "bob"), (false, "eve")];
     let sent =
         messages(&CONTEXT, runs.map(|(is_fork, owner)| (query(), options(is_fork, owner))).into(), plain)
@@ -65,9 +69,9 @@ async fn modules_of_main_see_what_the_others_emit() {
 
 #[tokio::test]
 async fn store_belongs_to_its_owner() {
-    let options = |owner: &str| RunOptions::new().owner(owner);
+    let options = |owner: &str| RunOptions { owner: Some(owner.to_owned()), ..RunOptions::default() };
     let runs = vec![(query(), options("ada")), (query(), options("bob")), (query(), options("ada"))];
-    let store = ContextStore::in_memory();
+    let store = ContextStore::default();
     let runtime = |provider: Arc<Scripted>| {
         Runtime::builder().provider(provider).context_store(store.clone()).build().unwrap()
     };
@@ -83,7 +87,7 @@ async fn equal_calls_send_equal_messages() {
     let environment = r#""environment": {"a": 1, "b": 2.5}"#;
     let first = format!(r#"{{"query": "why?", "_context": {{{environment}, {profile}}}}}"#);
     let second = format!(r#"{{"_context": {{{profile}, {environment}}}, "query": "why?"}}"#);
-    let runs = [first, second].map(|text| (input(&text), RunOptions::new())).into();
+    let runs = [first, second].map(|text| (input(&text), RunOptions::default())).into();
     let sent = messages(&manifest, runs, plain).await;
     assert_eq!(sent[0], r#"{"_context":{"user_profile":{"name":"Ada"},"environment":{"a":1,"b":2.5}}}"#);
     assert_eq!(sent[0], sent[1]);

@@ -35,14 +35,14 @@ fn tokens(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
 async fn cost_of(provider: Scripted) -> Option<Cost> {
     let directory = directory("Answer.", &[]);
     let (_, runtime, module) = runtime_with(provider, &directory);
-    let stream = runtime.stream(&module, sample_input(), RunOptions::new()).unwrap();
+    let stream = runtime.stream(&module, sample_input(), RunOptions::default()).unwrap();
     let chunks: Vec<_> = stream.collect().await;
     assert!(matches!(chunks.last(), Some(Chunk::Final { .. })), "{chunks:?}");
     let streamed = chunks.into_iter().find_map(|chunk| match chunk {
         Chunk::Final { usage, .. } => usage?.cost,
         _ => None,
     });
-    let envelope = runtime.run(&module, sample_input(), RunOptions::new()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(envelope.meta.runtime.usage.and_then(|usage| usage.cost), streamed);
     streamed
 }
@@ -100,7 +100,7 @@ async fn cost_of_a_retry_is_that_of_both_attempts() {
         let directory = directory("Answer.", &[]);
         let replies = [reply(&wrong, first), reply(ANSWER, tokens(2_000, 0))];
         let (_, runtime, module) = runtime_with(priced(replies), &directory);
-        let meta = runtime.run(&module, sample_input(), RunOptions::new()).await.meta.runtime;
+        let meta = runtime.run(&module, sample_input(), RunOptions::default()).await.meta.runtime;
         assert_eq!(meta.attempts, Some(2));
         meta.usage.unwrap().cost.map(|cost| cost.amount)
     };
@@ -125,7 +125,7 @@ async fn cost_after_a_fallback_is_at_the_prices_of_the_next_provider() {
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
     let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let meta = runtime.run(&module, sample_input(), RunOptions::new()).await.meta.runtime;
+    let meta = runtime.run(&module, sample_input(), RunOptions::default()).await.meta.runtime;
     assert_eq!(meta.usage.unwrap().cost.map(|cost| cost.amount), Amount::new(0.002));
 }
 
@@ -143,7 +143,7 @@ async fn call_that_times_out_counts_with_an_estimate() {
     for (error, is_estimated) in [(timeout, true), (rejected, false)] {
         let (_, runtime, module) = runtime_with(Scripted::failing(error), &directory);
         let budget = Budget::new("test", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
-        let options = RunOptions::new().budget(budget.clone());
+        let options = RunOptions { budgets: vec![budget.clone()], ..RunOptions::default() };
         assert!(!runtime.run(&module, sample_input(), options).await.is_ok());
         let spent = budget.spent();
         assert_eq!((spent.calls, spent.is_estimated, spent.tokens > 0), (1, is_estimated, is_estimated));
@@ -169,13 +169,13 @@ async fn usage_of_failure(provider: Scripted, options: RunOptions) -> Option<Usa
 
 #[tokio::test(start_paused = true)]
 async fn lost_reply_has_estimated_tokens_and_their_cost() {
-    let short = RunOptions::new().timeout(Duration::from_secs(1));
+    let short = RunOptions { timeout: Some(Duration::from_secs(1)), ..RunOptions::default() };
     let half = format!("{{\"ok\": true, \"meta\": {{\"explain\": \"{}", "x".repeat(401));
-    let cut = usage_of_failure(priced([vec![ModelEvent::Text(half.clone())]]), RunOptions::new()).await;
+    let cut = usage_of_failure(priced([vec![ModelEvent::Text(half.clone())]]), RunOptions::default()).await;
     let late = Scripted::hanging(&half).priced("openai", "gpt-6-luna");
     let late = usage_of_failure(late, short).await;
     let early = Scripted::failing(interrupted()).priced("openai", "gpt-6-luna");
-    let early = usage_of_failure(early, RunOptions::new()).await;
+    let early = usage_of_failure(early, RunOptions::default()).await;
     for (usage, output) in [(cut, half.len().div_ceil(4)), (late, half.len().div_ceil(4)), (early, 0)] {
         let usage = usage.unwrap();
         assert!(usage.input_tokens > 10, "{usage:?}");
@@ -183,7 +183,7 @@ async fn lost_reply_has_estimated_tokens_and_their_cost() {
         let expected = usage.input_tokens as f64 * 0.1e-6 + output as f64 * 0.5e-6;
         assert!((usage.cost.unwrap().amount.as_f64() - expected).abs() < 1e-11, "{usage:?}");
     }
-    let free = usage_of_failure(Scripted::failing(interrupted()), RunOptions::new()).await.unwrap();
+    let free = usage_of_failure(Scripted::failing(interrupted()), RunOptions::default()).await.unwrap();
     assert_eq!((free.cost, free.uncounted_calls), (None, Some(1)), "no price is known");
     let down = ProviderError::Unavailable {
         vendor: "One",
@@ -192,7 +192,7 @@ async fn lost_reply_has_estimated_tokens_and_their_cost() {
         retry_after: None,
     };
     let refused = Scripted::failing(down).priced("openai", "gpt-6-luna");
-    assert_eq!(usage_of_failure(refused, RunOptions::new()).await, None, "nothing was sent");
+    assert_eq!(usage_of_failure(refused, RunOptions::default()).await, None, "nothing was sent");
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn call_that_is_lost_before_a_fallback_is_paid_for_as_well() {
     let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let budget = Budget::new("test", BudgetLimits { max_calls: Some(9), ..BudgetLimits::default() });
-    let options = RunOptions::new().budget(budget.clone());
+    let options = RunOptions { budgets: vec![budget.clone()], ..RunOptions::default() };
     let envelope = runtime.run(&module, sample_input(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let usage = envelope.meta.runtime.usage.unwrap();
@@ -224,7 +224,7 @@ struct Spender {
 
 impl UrlStore for Spender {
     fn store(&self, _: Option<&str>, _: &Media) -> Result<StoredUrl, ErrorBody> {
-        let options = RunOptions::new().budget(self.budget.clone());
+        let options = RunOptions { budgets: vec![self.budget.clone()], ..RunOptions::default() };
         let run = self.runtime.run(&self.module, sample_input(), options);
         assert!(Handle::current().block_on(run).is_ok());
         Ok(StoredUrl { url: "https://shop.test/1".to_owned(), expires_at: "2026-02-04T12:00:00Z".to_owned() })
@@ -237,7 +237,11 @@ async fn attempt_that_another_run_leaves_no_budget_for_reports_the_failure_befor
     let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &other);
     let budget = Budget::new("test", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
     let spender = Spender { runtime, module, budget: budget.clone() };
-    let options = RunOptions::new().budget(budget.clone()).delivery(Delivery::Store(Arc::new(spender)));
+    let options = RunOptions {
+        budgets: vec![budget.clone()],
+        delivery: Delivery::Store(Arc::new(spender)),
+        ..RunOptions::default()
+    };
     let wrong = media_out::ANSWER.replace("\"because\"", "7");
     let events = [vec![media_out::png()], reply(&wrong, tokens(1, 1))].concat();
     let (provider, runtime, module) = runtime_with(Scripted::new([events]), &artist);

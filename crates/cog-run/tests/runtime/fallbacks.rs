@@ -36,7 +36,7 @@ async fn falls_back_to_the_next_provider() {
         Scripted::replying(ANSWER).named("three"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let options = RunOptions::new().model("of-the-first");
+    let options = RunOptions { model: Some("of-the-first".to_owned()), ..RunOptions::default() };
     let envelope = runtime.run(&module, sample_input(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let meta = envelope.meta.runtime;
@@ -58,7 +58,7 @@ async fn instructions_are_those_of_the_provider_that_is_called() {
         Scripted::replying(ANSWER).named("three").with_dialect(dialects[2]),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.run(&module, sample_input(), RunOptions::new()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     for (provider, has_schema) in providers.iter().zip([true, false, true]) {
         let request = &provider.requests()[0];
@@ -144,7 +144,7 @@ async fn request_selects_a_configured_provider_by_name() {
     let (providers, runtime) =
         in_order([Scripted::replying("{}").named("one"), Scripted::replying(ANSWER).named("two")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let named = |name: &str| RunOptions::new().provider(name.to_owned());
+    let named = |name: &str| RunOptions { provider: Some(name.to_owned()), ..RunOptions::default() };
     assert!(runtime.run(&module, sample_input(), named("two, one")).await.is_ok());
     assert_eq!(providers[0].requests(), []);
     assert_eq!(code(&runtime.run(&module, sample_input(), named("three")).await), Some("E1004"));
@@ -270,7 +270,7 @@ async fn fallback_provider_gets_the_preferred_setting_that_it_supports() {
 #[tokio::test]
 async fn chosen_setting_that_no_provider_supports_is_an_error_before_the_call() {
     let directory = directory("Answer.", &[]);
-    let options = RunOptions::new().generation(temperature());
+    let options = RunOptions { generation: temperature(), ..RunOptions::default() };
     let (providers, runtime) = in_order([
         Scripted::replying(ANSWER).rejecting("temperature").named("one"),
         Scripted::replying(ANSWER).rejecting("max_tokens").named("two"),
@@ -320,14 +320,14 @@ async fn retry_contains_the_answer_and_its_violations() {
 async fn violation_is_retried_once_by_default() {
     let retry = cog_spec::OnViolation::Retry;
     let cases = [
-        ("tier: decision", RunOptions::new(), 2),
-        ("tier: exec", RunOptions::new(), 1),
-        ("tier: exec\nresponse: { max_attempts: 2 }", RunOptions::new(), 2),
-        ("tier: exec", RunOptions::new().on_violation(retry), 2),
-        ("tier: decision\nresponse: { on_violation: report, max_attempts: 3 }", RunOptions::new(), 1),
-        ("tier: decision\nresponse: { on_violation: abort }", RunOptions::new(), 1),
-        ("tier: decision\nresponse: { max_attempts: 3 }", RunOptions::new(), 3),
-        ("tier: decision", RunOptions::new().max_attempts(1), 1),
+        ("tier: decision", RunOptions::default(), 2),
+        ("tier: exec", RunOptions::default(), 1),
+        ("tier: exec\nresponse: { max_attempts: 2 }", RunOptions::default(), 2),
+        ("tier: exec", RunOptions { on_violation: Some(retry), ..RunOptions::default() }, 2),
+        ("tier: decision\nresponse: { on_violation: report, max_attempts: 3 }", RunOptions::default(), 1),
+        ("tier: decision\nresponse: { on_violation: abort }", RunOptions::default(), 1),
+        ("tier: decision\nresponse: { max_attempts: 3 }", RunOptions::default(), 3),
+        ("tier: decision", RunOptions { max_attempts: Some(1), ..RunOptions::default() }, 1),
     ];
     let wrong = ANSWER.replace("\"fine\"", "1");
     for (manifest, options, calls) in cases {
@@ -349,7 +349,11 @@ async fn request_limits_the_attempts() {
     let directory = directory("Answer.", &[]);
     let wrong = ANSWER.replace("\"fine\"", "1");
     let (provider, runtime, module) = runtime_with(Scripted::replying(&wrong), &directory);
-    let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry).max_attempts(4);
+    let options = RunOptions {
+        on_violation: Some(cog_spec::OnViolation::Retry),
+        max_attempts: Some(4),
+        ..RunOptions::default()
+    };
     let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(code(&envelope), Some("E3001"));
     assert_eq!(envelope.meta.runtime.attempts, Some(4));

@@ -23,8 +23,8 @@ async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<
     let text =
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
     let (provider, runtime, module) = runtime_with(Scripted::hanging(text), &directory);
-    let cancellation = Cancellation::new();
-    let options = RunOptions::new().cancellation(cancellation.clone());
+    let cancellation = Cancellation::default();
+    let options = RunOptions { cancellation: cancellation.clone(), ..RunOptions::default() };
     let mut context = RunContext::default();
     context.recovery = recovery;
     let chunks = runtime.prepare(&module, sample_input(), options, context).unwrap().collect::<Vec<_>>();
@@ -64,9 +64,9 @@ async fn interrupted_run_offers_recovery() {
 async fn cancelled_run_makes_no_call() {
     let directory = directory("Answer.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let cancellation = Cancellation::new();
+    let cancellation = Cancellation::default();
     cancellation.cancel(CancelReason::Cancelled);
-    let options = RunOptions::new().cancellation(cancellation);
+    let options = RunOptions { cancellation, ..RunOptions::default() };
     let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
     assert_eq!(provider.requests(), []);
@@ -79,10 +79,10 @@ async fn resumed_run_retracts_the_data_and_continues_seq() {
     let mut context = RunContext::default();
     context.session_id = Some("sess_1".to_owned());
     context.resume_from = Some(7);
-    let stream = runtime.prepare(&module, sample_input(), RunOptions::new(), context).unwrap();
-    assert_eq!(stream.session_id(), "sess_1");
+    let stream = runtime.prepare(&module, sample_input(), RunOptions::default(), context).unwrap();
     let chunks: Vec<Chunk> = stream.collect().await;
     let first: serde_json::Value = serde_json::from_str(&chunks[0].to_json()).unwrap();
+    assert_eq!(first["session_id"], "sess_1");
     assert_eq!((&first["resumed"], &first["resume_from_seq"]), (&true.into(), &7.into()));
     assert_eq!(chunks[1].to_json(), r#"{"chunk":{"seq":8,"type":"snapshot","data":{}}}"#);
     let numbers: Vec<u64> = chunks.iter().filter_map(Chunk::seq).collect();

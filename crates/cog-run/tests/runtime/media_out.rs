@@ -185,7 +185,7 @@ async fn rejected_image_is_retried() {
         vec![text(ANSWER), media(Some("image/png"), &PNG[..40]), ModelEvent::Finished(FinishReason::Stop)];
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
     let (provider, runtime, module) = runtime_with(Scripted::new([bad, good]), &directory);
-    let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry);
+    let options = RunOptions { on_violation: Some(cog_spec::OnViolation::Retry), ..RunOptions::default() };
     let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(data(&envelope)["image"]["media_type"], "image/png");
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
@@ -195,7 +195,7 @@ async fn rejected_image_is_retried() {
 
 #[tokio::test]
 async fn pending_image_is_not_a_violation() {
-    let options = || RunOptions::new().on_violation(cog_spec::OnViolation::Abort);
+    let options = || RunOptions { on_violation: Some(cog_spec::OnViolation::Abort), ..RunOptions::default() };
     let null = ANSWER.replace("\"because\"", "\"because\", \"image\": null, \"more\": []");
     for answer in [ANSWER, &null] {
         let (_, envelope) = chunks(&artist(&[]), &[text(answer), png()], options()).await;
@@ -226,7 +226,7 @@ async fn media_inside_the_json_are_checked_and_delivered() {
     let envelope = run(&artist(&[]), &written(base64("image/png", PNG))).await;
     assert_eq!(data(&envelope)["image"]["width"], 1);
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions::new().delivery(Delivery::Directory(out.path().into()));
+    let options = RunOptions { delivery: Delivery::Directory(out.path().into()), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &written(base64("image/png", PNG)), options).await;
     assert_eq!(data(&envelope)["image"]["type"], "file");
     for (media, expected) in [
@@ -244,7 +244,8 @@ async fn media_inside_the_json_are_checked_and_delivered() {
 #[tokio::test]
 async fn directory_delivery_writes_one_file_per_media_item() {
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions::new().delivery(Delivery::Directory(out.path().join("a/b")));
+    let options =
+        RunOptions { delivery: Delivery::Directory(out.path().join("a/b")), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &[png(), media(None, JPEG)], options).await;
     let data = data(&envelope);
     for (media, ending, length) in [(&data["image"], "png", 70), (&data["more"][0], "jpg", 286)] {
@@ -279,7 +280,7 @@ impl UrlStore for Shop {
 async fn published_media_have_urls_that_expire() {
     let shop = Arc::new(Shop::default());
     let delivery = Delivery::Store(Arc::clone(&shop) as Arc<dyn UrlStore>);
-    let options = RunOptions::new().delivery(delivery).owner("ann");
+    let options = RunOptions { delivery, owner: Some("ann".to_owned()), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let expected = json!({
         "type": "url", "media_type": "image/png", "url": "https://shop.test/1",
@@ -293,7 +294,7 @@ async fn published_media_have_urls_that_expire() {
 #[tokio::test]
 async fn media_are_inline_if_delivery_fails() {
     let shop = Shop { is_full: true, ..Shop::default() };
-    let options = RunOptions::new().delivery(Delivery::Store(Arc::new(shop)));
+    let options = RunOptions { delivery: Delivery::Store(Arc::new(shop)), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"]["data"], PNG);
     assert_eq!(envelope.warnings[0].code.as_str(), "W4012");
@@ -319,7 +320,7 @@ async fn only_fields_of_the_schema_are_written() {
     assert_eq!(data(&envelope)["image"], expected);
     // The field accepts only base64, whatever the delivery of the run is.
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions::new().delivery(Delivery::Directory(out.path().into()));
+    let options = RunOptions { delivery: Delivery::Directory(out.path().into()), ..RunOptions::default() };
     let (_, envelope) = chunks(&directory, &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"], expected);
     // An image of a type that the field does not accept is omitted with a warning.
@@ -349,7 +350,7 @@ async fn number_of_media_is_limited() {
 
 #[tokio::test]
 async fn snapshots_contain_the_image() {
-    let options = RunOptions::new().chunk_type(cog_spec::ChunkType::Snapshot);
+    let options = RunOptions { chunk_type: Some(cog_spec::ChunkType::Snapshot), ..RunOptions::default() };
     let (chunks, _) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let with = chunks.iter().filter(|chunk| chunk.to_json().contains(PNG)).count();
     assert_eq!(with, 2, "once as a snapshot and once in the end");
@@ -396,7 +397,7 @@ async fn position_of_an_image_does_not_change_the_answer() {
             for chunk_type in [cog_spec::ChunkType::Delta, cog_spec::ChunkType::Snapshot] {
                 let mut events = parts.clone();
                 events.splice(at..at, [png(), png()]);
-                let options = RunOptions::new().chunk_type(chunk_type);
+                let options = RunOptions { chunk_type: Some(chunk_type), ..RunOptions::default() };
                 let (_, envelope) = chunks(&directory, &events, options).await;
                 assert_eq!(data(&envelope), data(&complete), "before part {at}");
             }

@@ -14,7 +14,9 @@ async fn stable_part(module: &str, json: &str, dialect: Dialect) -> (String, Str
     let provider = Arc::new(Scripted::replying("{}").with_dialect(dialect));
     let runtime = Runtime::builder().provider(Arc::clone(&provider) as _).build().unwrap();
     let module: Arc<Module> = runtime.load(module).unwrap();
-    let envelope = runtime.run(&module, input(json), RunOptions::new().max_attempts(1)).await;
+    let envelope = runtime
+        .run(&module, input(json), RunOptions { max_attempts: Some(1), ..RunOptions::default() })
+        .await;
     let requests = provider.requests();
     assert_eq!(requests.len(), 1, "{:?}", envelope.error());
     let messages = requests[0].messages.messages();

@@ -70,7 +70,7 @@ impl Bench {
     }
 
     fn start_with(&self, options: SessionOptions) -> Session {
-        self.sessions.start(&self.runtime, &self.module, self.spec(), options).unwrap()
+        self.sessions.prepare(&self.runtime, &self.module, self.spec(), options).unwrap().start()
     }
 
     fn start(&self) -> Session {
@@ -115,12 +115,16 @@ fn stored(bench: &Bench, run: &StoredRun, input: RunInput) -> ChunkStream {
     bench.runtime.prepare(&bench.module, input, options, run.context(RunContext::default())).unwrap()
 }
 
+fn code_of(error: &ResumeError) -> String {
+    error.clone().into_envelope().error().unwrap().code.as_str().to_owned()
+}
+
 fn of(owner: &str) -> SessionOptions {
-    SessionOptions::new(owner)
+    SessionOptions { owner: owner.to_owned(), detached: false, permit: Box::new(()) }
 }
 
 fn detached() -> SessionOptions {
-    of("alice").detached(true)
+    SessionOptions { detached: true, ..of("alice") }
 }
 
 async fn read(mut follower: Subscriber) -> Vec<Line> {

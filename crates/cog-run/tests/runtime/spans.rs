@@ -66,7 +66,7 @@ impl Spans {
 
 impl RunEvents for Spans {
     fn needs(&self) -> Needs {
-        Needs { spans: true, content: self.with_content, messages: false }
+        Needs { spans: true, content: self.with_content, ..Needs::default() }
     }
 
     fn run_ended(&self, run: &RunReport<'_>) {
@@ -117,11 +117,17 @@ async fn call_belongs_to_its_run_and_the_run_to_its_caller() {
     let (spans, runtime, module) = traced(replying_with_usage(), &directory);
     let mut context = RunContext::default();
     context.parent_span = SpanContext::parse(CALLER, None);
-    let envelope = run_in(&runtime, &module, RunOptions::new(), context).await;
+    let envelope = run_in(&runtime, &module, RunOptions::default(), context).await;
     let expected = ["1<f067aa0ba902b7 run m answered Some(0.9)", "2<1 call scripted/one Answered tokens=12"];
     assert_eq!(spans.take(), expected);
     assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
-    let envelope = runtime.run(&module, sample_input(), RunOptions::new().trace_id("mine")).await;
+    let envelope = runtime
+        .run(
+            &module,
+            sample_input(),
+            RunOptions { trace_id: Some("mine".to_owned()), ..RunOptions::default() },
+        )
+        .await;
     assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("mine"));
     assert_eq!(
         spans.take()[0],

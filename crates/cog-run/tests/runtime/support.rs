@@ -14,7 +14,7 @@ use cog_provider::{
     ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, RequestError,
     vendors::{MediaModel, ToolSettings},
 };
-use cog_run::{RunContext, RunInput, RunOptions, Runtime};
+use cog_run::{RunContext, RunInput, RunOptions, Runtime, sessions::RunRecord};
 use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 use tempfile::TempDir;
@@ -250,4 +250,16 @@ pub(crate) async fn run_in(
 
 pub(crate) fn code(envelope: &Envelope) -> Option<&str> {
     envelope.error().map(|error| error.code.as_str())
+}
+
+/// Returns the record of a run of the module `m`.
+pub(crate) fn record_of(input: RunInput, options: RunOptions) -> RunRecord {
+    RunRecord {
+        module: "m".to_owned(),
+        input,
+        options,
+        provider: None,
+        model: None,
+        is_trusted_for_run: false,
+    }
 }

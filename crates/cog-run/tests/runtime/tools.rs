@@ -17,12 +17,12 @@ use cog_run::{
     provider::{
         FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, Usage,
     },
-    tools::{ToolEffects, ToolError, ToolOutput},
+    tools::{ToolError, ToolOutput},
 };
 use cog_spec::Chunk;
 use serde_json::json;
 
-use self::script::{Setup, answer, call, calls, content, info, results};
+use self::script::{SIDE_EFFECTS, Setup, answer, call, calls, content, info, results};
 use crate::support::{Scripted, code, sample_input};
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn tools_of_a_run_replace_those_of_the_runtime() {
     let replies = [calls(&[("a", "a_tool", "{}"), ("b", "late", "{}")]), answer(), answer()];
     let setup = Setup::new(&["a_tool", "late"], replies).tool(of_runtime);
     let of_run = |name| Arc::new(info(name).function(async |_, _| Ok("run")));
-    let options = RunOptions::new().tool(of_run("a_tool")).tool(of_run("late"));
+    let options = RunOptions { tools: vec![of_run("a_tool"), of_run("late")], ..RunOptions::default() };
     assert!(setup.run_with(options).await.is_ok());
     let sent: Vec<_> = results(&setup).into_iter().map(|(_, content)| content["result"].clone()).collect();
     assert_eq!(sent, [json!("run"), json!("run")]);
@@ -90,7 +90,7 @@ async fn denied_and_unknown_calls_are_errors_and_not_executed() {
         CALLED.fetch_add(1, Ordering::SeqCst);
         Ok("called")
     };
-    let delete = info("delete").with_effects(ToolEffects::SIDE_EFFECTS).function(count);
+    let delete = info("delete").with_effects(SIDE_EFFECTS).function(count);
     let secret = info("secret").function(count);
     let fine = info("fine").function(async |_, _| Ok("fine"));
     let requested = calls(&[("a", "delete", "{}"), ("b", "secret", "{}"), ("c", "nothing", "{}")]);
@@ -143,7 +143,7 @@ async fn image_of_a_tool_follows_its_json() {
     let part = image.clone();
     let chart = info("chart").function(move |_, _| {
         let part = part.clone();
-        async { Ok(ToolOutput::from(json!({ "status": "rendered" })).with_part(part)) }
+        async { Ok(ToolOutput { parts: vec![part], ..ToolOutput::from(json!({ "status": "rendered" })) }) }
     });
     let setup = Setup::new(&["chart"], [calls(&[("a", "chart", "{}")]), answer()]).tool(chart);
     assert!(setup.run().await.is_ok());
@@ -157,7 +157,7 @@ async fn media_that_follow_in_a_user_message_are_a_warning() {
     let image = cog_harmony::Part::image_at("data:image/png;base64,QQ==");
     let chart = info("chart").function(move |_, _| {
         let image = image.clone();
-        async { Ok(ToolOutput::parts(vec![image])) }
+        async { Ok(ToolOutput { parts: vec![image], ..ToolOutput::default() }) }
     });
     let chart = Arc::new(chart);
     for (text_results, expected) in [(true, vec!["W4019"]), (false, vec![])] {
@@ -218,8 +218,9 @@ async fn prose_before_calls_is_not_a_failed_answer() {
 #[tokio::test]
 async fn usage_is_that_of_all_rounds_and_tools() {
     let usage = |input_tokens| Usage { input_tokens, output_tokens: 1, ..Usage::default() };
-    let add =
-        info("add").function(move |_, _| async move { Ok(ToolOutput::from("x").with_usage(usage(100))) });
+    let add = info("add").function(move |_, _| async move {
+        Ok(ToolOutput { usage: Some(usage(100)), ..ToolOutput::from("x") })
+    });
     let with_usage = |mut events: Vec<ModelEvent>, tokens| {
         events.insert(0, ModelEvent::Usage(usage(tokens)));
         events

@@ -67,8 +67,12 @@ async fn trace_is_the_same_in_sync_and_stream() {
     let directory = directory("Answer.", &[]);
     let provider = Scripted::new([reply(ANSWER, 1_000)]).priced("openai", "gpt-6-luna");
     let (_, runtime, module) = runtime_with(provider, &directory);
-    let (sync, stream) = (Trace::new(), Trace::new());
-    let options = |trace: &Trace| RunOptions::new().events(Arc::new(trace.clone())).trace_id("t-1");
+    let (sync, stream) = (Trace::default(), Trace::default());
+    let options = |trace: &Trace| RunOptions {
+        events: vec![Arc::new(trace.clone())],
+        trace_id: Some("t-1".to_owned()),
+        ..RunOptions::default()
+    };
     let mut context = RunContext::default();
     context.session_id = Some("s-1".to_owned());
     let envelope = run_in(&runtime, &module, options(&sync), context.clone()).await;
@@ -104,8 +108,8 @@ async fn trace_contains_every_attempt() {
     let wrong = ANSWER.replace("\"fine\"", "1");
     let provider = Scripted::new([reply(&wrong, 1_000), reply(ANSWER, 2_000)]);
     let (_, runtime, module) = runtime_with(provider.priced("openai", "gpt-6-luna"), &directory);
-    let trace = Trace::new();
-    let options = RunOptions::new().events(Arc::new(trace.clone()));
+    let trace = Trace::default();
+    let options = RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() };
     let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     let messages = trace.messages().0;
@@ -128,8 +132,9 @@ async fn trace_contains_calls_results_and_the_tokens_of_tools() {
     let mut round = calls(&[("call_1", "add", r#"{"a": 1, "b": 2}"#)]);
     round.insert(1, usage(100, 5));
     let setup = Setup::new(&["add"], [round, reply(ANSWER, 200)]).tool(add);
-    let trace = Trace::new();
-    let envelope = setup.run_with(RunOptions::new().events(Arc::new(trace.clone()))).await;
+    let trace = Trace::default();
+    let envelope =
+        setup.run_with(RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() }).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let messages = trace.messages().0;
     let expected = [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant];
@@ -162,8 +167,9 @@ async fn result_has_the_time_at_which_its_call_ended() {
     let arguments = r#"{"a": 1, "b": 2}"#;
     let round = calls(&[("call_1", "quick", arguments), ("call_2", "slow", arguments)]);
     let setup = Setup::new(&["quick", "slow"], [round, reply(ANSWER, 200)]).tool(quick).tool(slow);
-    let trace = Trace::new();
-    let envelope = setup.run_with(RunOptions::new().events(Arc::new(trace.clone()))).await;
+    let trace = Trace::default();
+    let envelope =
+        setup.run_with(RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() }).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let messages = trace.messages().0;
     assert!(messages[3].created_at < messages[4].created_at, "{messages:?}");
@@ -186,9 +192,14 @@ async fn trace_after_a_fallback_is_that_of_the_next_provider() {
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
     let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let trace = Trace::new();
-    let envelope =
-        runtime.run(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
+    let trace = Trace::default();
+    let envelope = runtime
+        .run(
+            &module,
+            sample_input(),
+            RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() },
+        )
+        .await;
     let messages = trace.messages().0;
     assert_eq!(roles(&messages), [Role::System, Role::User, Role::Assistant]);
     assert_eq!(metadata(&messages[2]).model_version.as_deref(), Some("claude-sonnet-5-5"));
@@ -206,9 +217,14 @@ async fn refusals_and_filtered_replies_are_flagged() {
         let directory = directory("Answer.", &[]);
         let provider = Scripted::new([vec![usage(9, 0), ModelEvent::Finished(reason)]]);
         let (_, runtime, module) = runtime_with(provider, &directory);
-        let trace = Trace::new();
-        let envelope =
-            runtime.run(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
+        let trace = Trace::default();
+        let envelope = runtime
+            .run(
+                &module,
+                sample_input(),
+                RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() },
+            )
+            .await;
         assert!(envelope.error().is_some());
         let last = metadata(trace.messages().0.last().unwrap());
         let check = last.safety_check.unwrap();

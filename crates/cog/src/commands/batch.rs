@@ -228,8 +228,11 @@ fn condition(text: &str) -> Result<Condition, CliError> {
 }
 
 fn options(args: &BatchArgs, settings: &Settings) -> RunOptions {
-    let mut options =
-        RunOptions::new().strict(settings.strict.value).generation(args.generation.generation());
+    let mut options = RunOptions {
+        strict: settings.strict.value,
+        generation: args.generation.generation(),
+        ..RunOptions::default()
+    };
     let timeout = &settings.timeout;
     options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
     options.on_violation = args.check.on_violation;

@@ -49,9 +49,8 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let module = runtime::load(&runtime, args.request.input.module(), settings, console)?;
     let input = input::read(&args.request.input, &module, &settings.media)?;
     let generation = args.request.generation.generation();
-    let options = RunOptions::new()
-        .generation(generation)
-        .media(settings.local_access(input::media_files(&args.request.input)));
+    let media = Some(settings.local_access(input::media_files(&args.request.input)));
+    let options = RunOptions { generation, media, ..RunOptions::default() };
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
     let rendered = rendered.map_err(|refused| input::advise(refused, &args.request.input, &module))?;
     if let Some(note) = about_parts(&module, runtime.finder()) {
@@ -138,17 +137,18 @@ fn size(prefix: &StablePrefix) -> String {
         true => "the complete system message",
         false => "the system message up to the first placeholder for the input",
     };
-    let tokens = prefix.estimated_tokens();
-    let bytes = prefix.bytes();
+    let StablePrefix { bytes, estimated_tokens: tokens, .. } = prefix;
     format!("about {tokens} tokens (estimated from {bytes} bytes): schema and {part}")
 }
 
 fn cache(prefix: &StablePrefix) -> String {
     let model = &prefix.model;
-    let minimum = match (prefix.min_tokens, prefix.reaches_minimum()) {
-        (Some(min), Some(true)) => format!("{model} caches from {min} tokens on: reached"),
-        (Some(min), _) => format!("{model} caches from {min} tokens on: not reached"),
-        (None, _) => format!("the minimum that {model} caches is not known"),
+    let minimum = match prefix.min_tokens {
+        Some(min) if prefix.estimated_tokens >= min => {
+            format!("{model} caches from {min} tokens on: reached")
+        }
+        Some(min) => format!("{model} caches from {min} tokens on: not reached"),
+        None => format!("the minimum that {model} caches is not known"),
     };
     match prefix.mark {
         Some(mark) => format!("{minimum}; marked with `{mark}`"),

@@ -353,12 +353,15 @@ impl Run<'_> {
 
     fn options(&self, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, tools, .. } = self.args;
-        let mut options = RunOptions::new()
-            .media(self.settings.local_access(input::media_files(&self.args.request.input)))
-            .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
-            .strict(self.settings.strict.value)
-            .generation(self.args.request.generation.generation())
-            .cancellation(cancellation);
+        let media = input::media_files(&self.args.request.input);
+        let mut options = RunOptions {
+            media: Some(self.settings.local_access(media)),
+            delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory),
+            strict: self.settings.strict.value,
+            generation: self.args.request.generation.generation(),
+            cancellation,
+            ..RunOptions::default()
+        };
         // The runtime has the limit of the settings. Set here, it would replace the limit of the run that this one continues.
         let timeout = &self.settings.timeout;
         options.timeout = matches!(timeout.source, Source::Flag(_)).then_some(timeout.value);

@@ -263,7 +263,7 @@ async fn until_signal(
 }
 
 fn cannot_store(error: &SessionError) -> ErrorBody {
-    ErrorBody::new(error.code(), format!("cannot store sessions: {error}"))
+    ErrorBody::new(Code::InternalError, format!("cannot store sessions: {error}"))
         .suggest("Use another --state-dir that you own.")
 }
 

@@ -5,7 +5,7 @@ use cog_harmony::citation::{self, Citation, CitationReport, Source, Sources};
 use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{MediaDeclaration, MediaError, MediaRules, sniff};
-use cog_run::media::citation_source;
+use cog_run::citation_source;
 
 use super::{
     input,

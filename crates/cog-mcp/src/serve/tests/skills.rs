@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, path::Path, time::Duration};
 
-use cog_run::{Finder, Runtime};
+use cog_run::{Finder, Providers, Runtime};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -25,8 +25,12 @@ fn write(root: &Path, name: &str, manifest: &str) {
 
 fn server(root: &Path) -> ModuleServer {
     let finder = Finder::new("", vec![root.to_owned()], None);
-    let runtime =
-        Runtime::builder().offline().finder(finder).reload_interval(Duration::ZERO).build().unwrap();
+    let runtime = Runtime::builder()
+        .providers(Providers::offline())
+        .finder(finder)
+        .reload_interval(Duration::ZERO)
+        .build()
+        .unwrap();
     ModuleServer::new(runtime, |_| Ok(CallSettings::default()))
 }
 

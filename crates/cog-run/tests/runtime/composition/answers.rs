@@ -63,7 +63,7 @@ async fn answer_of_the_parts_is_checked_like_a_reply() {
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("composition/parts"));
     assert_eq!(envelope.usage().and_then(|usage| usage.uncounted_calls), None, "no model was called");
     let bench = answered_by_its_part(part_with_more("7"));
-    let envelope = bench.run_with(RunOptions::new().max_attempts(3)).await;
+    let envelope = bench.run_with(RunOptions { max_attempts: Some(3), ..RunOptions::default() }).await;
     assert_eq!(code(&envelope), "E3001");
     assert_eq!(envelope.meta.runtime.attempts, None, "the parts do not run again");
     assert_eq!(bench.provider.called(), ["part"]);
@@ -82,7 +82,8 @@ async fn failed_parts_end_the_run_with_the_answers_of_the_others() {
     );
     for (says, is_interrupted) in [(Says::Text("not JSON".to_owned()), false), (Says::Never, true)] {
         let bench = Bench::new(&composition, "", &["a", "b"], &[("b", &[says])]);
-        let chunks = bench.stream_that_resumes(RunOptions::new().max_attempts(1)).await;
+        let chunks =
+            bench.stream_that_resumes(RunOptions { max_attempts: Some(1), ..RunOptions::default() }).await;
         assert_eq!(bench.provider.called(), ["a", "b"]);
         assert!(
             matches!(&chunks[1], Chunk::Progress(progress) if progress.part.is_some()),

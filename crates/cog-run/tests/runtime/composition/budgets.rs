@@ -7,7 +7,7 @@ use serde_json::json;
 use super::support::{Bench, Says, answer, code, partial_data};
 
 fn limited(limits: BudgetLimits) -> RunOptions {
-    RunOptions::new().budget(Budget::new("test", limits))
+    RunOptions { budgets: vec![Budget::new("test", limits)], ..RunOptions::default() }
 }
 
 fn details(envelope: &cog_spec::Envelope) -> serde_json::Value {
@@ -45,7 +45,7 @@ async fn stream_that_a_budget_ends_can_be_resumed() {
 async fn stream_whose_part_of_a_part_is_late_can_be_resumed() {
     let bench = Bench::new("", "@call:middle", &["leaf", "late"], &[("late", &[Says::Never])]);
     bench.module("middle", "", "@call:leaf @call:late[timeout=20ms]");
-    let chunks = bench.stream_that_resumes(RunOptions::new()).await;
+    let chunks = bench.stream_that_resumes(RunOptions::default()).await;
     let Some(Chunk::Error { recovery, error, .. }) = chunks.last() else { panic!("{chunks:?}") };
     assert_eq!((error.code.as_str(), recovery.is_some()), ("E3002", true));
 }

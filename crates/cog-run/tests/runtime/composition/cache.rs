@@ -1,5 +1,7 @@
 //! Answers of parts from the cache.
 
+use std::time::Duration;
+
 use cog_run::{AnswerCache, RunOptions, Runtime};
 
 use super::support::{Bench, MAP, answer};

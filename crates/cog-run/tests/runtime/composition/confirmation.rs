@@ -8,12 +8,12 @@ use std::sync::{
 use cog_json::Value;
 use cog_run::{
     ModuleRef, RunOptions, Runtime,
-    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom},
+    sessions::{ResumeFrom, RunSpec, SessionSettings, Sessions, StartFrom},
     tools::{Approval, Decision, PendingApprovals, ToolInfo},
 };
 use cog_spec::Envelope;
 
-use super::support::{Bench, MAP, Says, answer, code, parts, result};
+use super::support::{Bench, MAP, Says, answer, code, parts, result, session_of};
 
 const TOOLS: &str = "policies: {tools_allowed: true}\ntools: {allowed: [delete]}";
 const CALL: Says = Says::Call("delete");
@@ -31,7 +31,7 @@ impl Confirmed {
     fn new(composition: &str, prompt: &str, names: &[&str], replies: &[(&str, &[Says])]) -> Self {
         let bench = Bench::new(composition, prompt, &[], replies);
         names.iter().for_each(|name| bench.module(name, TOOLS, "Answer."));
-        Self { bench, halted: PendingApprovals::in_memory(), calls: Arc::default(), is_lax: false }
+        Self { bench, halted: PendingApprovals::default(), calls: Arc::default(), is_lax: false }
     }
 
     /// Returns a new runtime, as another process has it.
@@ -50,11 +50,11 @@ impl Confirmed {
     async fn run(&self) -> Envelope {
         let runtime = self.runtime();
         let module = runtime.load(ModuleRef::Name("whole")).unwrap();
-        runtime.run(&module, super::support::input(), RunOptions::new()).await
+        runtime.run(&module, super::support::input(), RunOptions::default()).await
     }
 
     async fn proceed(&self, id: &str, decision: Decision) -> Envelope {
-        self.runtime().continue_run(id, decision, RunOptions::new()).await
+        self.runtime().continue_run(id, decision, RunOptions::default()).await
     }
 
     fn called(&self) -> Vec<String> {
@@ -281,10 +281,11 @@ async fn leave_and_resume(
     let (id, _) = halted(&confirmed.run().await);
     let runtime = confirmed.runtime();
     let sessions = Sessions::open(settings.clone()).unwrap();
-    let options = RunOptions::new().approval(Approval { id, decision: Decision::yes() });
-    let spec = RunSpec::new("whole", Value::null()).options(options);
+    let options =
+        RunOptions { approval: Some(Approval { id, decision: Decision::yes() }), ..RunOptions::default() };
+    let spec = RunSpec { options, ..RunSpec::new("whole", Value::null()) };
     let whole = runtime.load(ModuleRef::Name("whole")).unwrap();
-    let session = sessions.start(&runtime, &whole, spec, SessionOptions::new("ada")).unwrap();
+    let session = sessions.prepare(&runtime, &whole, spec, session_of("ada")).unwrap().start();
     let mut reader = session.follow(StartFrom::Beginning);
     confirmed.bench.read_until(&mut reader, module, calls).await;
     let id = session.id().to_owned();

@@ -2,10 +2,10 @@
 
 use cog_run::{
     ModuleRef, RunInput, RunOptions,
-    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom},
+    sessions::{ResumeFrom, RunSpec, SessionSettings, Sessions, StartFrom},
 };
 
-use super::support::{Bench, MAP, Says, answer, code, result};
+use super::support::{Bench, MAP, Says, answer, code, result, session_of};
 
 const EMITS: &str = "context: {emits: [{type: session_state}]}";
 const ACCEPTS: &str = "context: {accepts: [{type: session_state}, {type: previous_result}]}";
@@ -101,7 +101,7 @@ composition:
         "conversation_history": [{"role": "user", "content": "first"}, {"role": "user", "content": "second"}]}}"#;
     let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let input = RunInput::Json(cog_json::Value::parse(input).unwrap());
-    assert!(bench.runtime.run(&module, input, RunOptions::new()).await.is_ok());
+    assert!(bench.runtime.run(&module, input, RunOptions::default()).await.is_ok());
     let received = &bench.provider.received("one")[0];
     assert!(received.contains("Ada") && received.contains("second"), "{received}");
     assert!(!received.contains("Lausanne") && !received.contains("first"), "{received}");
@@ -125,7 +125,7 @@ async fn part_after_an_interruption_receives_the_context_of_those_before() {
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
     let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let spec = RunSpec::new("whole", cog_json::Value::parse(r#"{"query": "why?"}"#).unwrap());
-    let session = sessions.start(&bench.runtime, &module, spec, SessionOptions::new("ada")).unwrap();
+    let session = sessions.prepare(&bench.runtime, &module, spec, session_of("ada")).unwrap().start();
     let id = session.id().to_owned();
     let mut subscriber = session.follow(StartFrom::Beginning);
     bench.read_until(&mut subscriber, "two", 1).await;

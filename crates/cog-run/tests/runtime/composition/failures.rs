@@ -94,7 +94,7 @@ async fn own_prompt_that_is_late_names_the_limit_that_ended_it() {
     let composition = "composition: {timeout_ms: 3000}";
     let bench = Bench::new(composition, "Read @call:one", &["one"], &[("whole", &[Says::Never])]);
     for (seconds, setting) in [(60, "`composition.timeout_ms` in the manifest"), (1, "--timeout")] {
-        let options = RunOptions::new().timeout(Duration::from_secs(seconds));
+        let options = RunOptions { timeout: Some(Duration::from_secs(seconds)), ..RunOptions::default() };
         let error = bench.run_with(options).await.error().unwrap().clone();
         let help = format!("Raise {setting}, or request a shorter answer.");
         assert_eq!((error.code.as_str(), error.suggestion), ("E2002", Some(help)));
@@ -115,7 +115,7 @@ async fn parts_and_the_composition_have_time_limits() {
     let help = "Raise `timeout` in the options of `@call:two`, or make the part optional.";
     assert_eq!(called.error().unwrap().suggestion.as_deref(), Some(help));
     let bench = Bench::new(&both_at_once(""), "", &["one", "two"], &replies);
-    let options = RunOptions::new().timeout(Duration::from_secs(1));
+    let options = RunOptions { timeout: Some(Duration::from_secs(1)), ..RunOptions::default() };
     let error = bench.run_with(options).await.error().unwrap().clone();
     assert_eq!(error.suggestion.as_deref(), Some("Raise --timeout, or use faster parts."));
     let envelope = bench.run().await;
@@ -130,13 +130,13 @@ async fn parts_and_the_composition_have_time_limits() {
 #[tokio::test(start_paused = true)]
 async fn cancellation_reaches_the_parts() {
     let bench = Bench::new(&both_at_once(""), "", &["one", "two"], &[("two", &[Says::Never])]);
-    let cancellation = Cancellation::new();
+    let cancellation = Cancellation::default();
     let later = cancellation.clone();
     let cancel = async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         later.cancel(CancelReason::Cancelled);
     };
-    let options = RunOptions::new().cancellation(cancellation);
+    let options = RunOptions { cancellation, ..RunOptions::default() };
     let (envelope, ()) = tokio::join!(bench.run_with(options), cancel);
     assert_eq!(code(&envelope), "E2010");
     assert_eq!(bench.provider.open(), 0);
@@ -189,7 +189,7 @@ async fn composition_keeps_the_modules_that_it_loaded() {
     );
     let bench = Bench::new(&composition, "", &["one", "two"], &[]);
     let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
-    let mut stream = bench.runtime.stream(&module, input(), RunOptions::new()).unwrap();
+    let mut stream = bench.runtime.stream(&module, input(), RunOptions::default()).unwrap();
     assert!(stream.next().await.is_some());
     bench.module("two", "", "A changed prompt.");
     while stream.next().await.is_some() {}

@@ -28,7 +28,7 @@ async fn limit_is_that_of_the_run_at_all_depths() {
     for limit in [1, 2, 3] {
         let bench = tree();
         let runtime = bench.builder().max_parallel_parts(limit).build().unwrap();
-        let envelope = bench.run_in(&runtime, RunOptions::new()).await;
+        let envelope = bench.run_in(&runtime, RunOptions::default()).await;
         assert_eq!(answer(&envelope), "whole");
         assert_eq!((bench.provider.max_open(), bench.provider.called().len()), (limit, 11), "{limit}");
         let statuses = parts(&envelope);
@@ -40,7 +40,7 @@ async fn limit_is_that_of_the_run_at_all_depths() {
 async fn each_run_has_its_own_limit() {
     let bench = tree();
     let runtime = bench.builder().max_parallel_parts(1).build().unwrap();
-    let run = || bench.run_in(&runtime, RunOptions::new());
+    let run = || bench.run_in(&runtime, RunOptions::default());
     let (first, second) = tokio::join!(run(), run());
     assert_eq!((answer(&first).as_str(), answer(&second).as_str()), ("whole", "whole"));
     assert_eq!(bench.provider.max_open(), 2);
@@ -50,7 +50,7 @@ async fn each_run_has_its_own_limit() {
 async fn part_that_waits_for_a_slot_is_not_running() {
     let bench = tree();
     let runtime = bench.builder().max_parallel_parts(1).build().unwrap();
-    let options = RunOptions::new().timeout(Duration::from_millis(75));
+    let options = RunOptions { timeout: Some(Duration::from_millis(75)), ..RunOptions::default() };
     let statuses = parts(&bench.run_in(&runtime, options).await);
     let inner = ["left cancelled", "left/inner cancelled", "left/inner/leaf done", "left/inner/other done"];
     assert_eq!(statuses, inner, "the other leaf waits for the prompt of `inner`");

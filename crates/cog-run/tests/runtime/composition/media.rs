@@ -9,11 +9,11 @@ use cog_json::Value;
 use cog_media::{Access, MediaError, SourceContent, Store, Uploads, decode_base64};
 use cog_run::{
     ModuleRef, RunInput, RunOptions, Runtime,
-    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom, Subscriber},
+    sessions::{ResumeFrom, RunSpec, SessionSettings, Sessions, StartFrom, Subscriber},
     tools::{Approval, Decision, ToolInfo},
 };
 
-use super::support::{Bench, MAP, Says, answer, code, result};
+use super::support::{Bench, MAP, Says, answer, code, result, session_of};
 
 /// An upload that can be opened so many times.
 struct Expiring(AtomicUsize);
@@ -72,12 +72,12 @@ async fn halted_composition_has_the_media_of_an_upload_that_expired() {
     let bench = bench(&[("two", &[call(), call(), result("the end")])]);
     let runtime = runtime(&bench, 3);
     let module = runtime.load(ModuleRef::Name("whole")).unwrap();
-    let mut envelope = runtime.run(&module, RunInput::Json(image()), RunOptions::new()).await;
+    let mut envelope = runtime.run(&module, RunInput::Json(image()), RunOptions::default()).await;
     for _ in 0..2 {
         assert_eq!(code(&envelope), "E4007", "{:?}", envelope.error());
         let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
         let id = details["halted"]["id"].as_str().unwrap().to_owned();
-        envelope = runtime.continue_run(&id, Decision::yes(), RunOptions::new()).await;
+        envelope = runtime.continue_run(&id, Decision::yes(), RunOptions::default()).await;
     }
     assert_eq!(answer(&envelope), "the end");
     assert_eq!(bench.provider.called(), ["one", "two", "two", "two"], "the answer of `one` counts");
@@ -90,7 +90,7 @@ async fn interrupted_composition_has_the_media_of_an_upload_that_expired() {
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
     let module = runtime.load(ModuleRef::Name("whole")).unwrap();
     let spec = RunSpec::new("whole", image());
-    let session = sessions.start(&runtime, &module, spec, SessionOptions::new("ada")).unwrap();
+    let session = sessions.prepare(&runtime, &module, spec, session_of("ada")).unwrap().start();
     let id = session.id().to_owned();
     let mut reader = session.follow(StartFrom::Beginning);
     bench.read_until(&mut reader, "two", 1).await;
@@ -121,14 +121,14 @@ async fn part_that_continued_has_the_media_of_an_upload_that_expired() {
     bench.file("one", "schema.json", &schema);
     let runtime = runtime(&bench, 1);
     let module = runtime.load(ModuleRef::Name("whole")).unwrap();
-    let envelope = runtime.run(&module, RunInput::Json(image()), RunOptions::new()).await;
+    let envelope = runtime.run(&module, RunInput::Json(image()), RunOptions::default()).await;
     let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
-    let mut options = RunOptions::new();
+    let mut options = RunOptions::default();
     let id = details["halted"]["id"].as_str().unwrap().to_owned();
     options.approval = Some(Approval { id, decision: Decision::yes() });
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
-    let spec = RunSpec::new("whole", Value::null()).options(options);
-    let session = sessions.start(&runtime, &module, spec, SessionOptions::new("ada")).unwrap();
+    let spec = RunSpec { options, ..RunSpec::new("whole", Value::null()) };
+    let session = sessions.prepare(&runtime, &module, spec, session_of("ada")).unwrap().start();
     let id = session.id().to_owned();
     let mut reader = session.follow(StartFrom::Beginning);
     bench.read_until(&mut reader, "two", 2).await;

@@ -86,7 +86,7 @@ async fn failed_result_is_named() {
 async fn unnamed_steps_to_one_module_do_not_run() {
     let composition = pages("parallel").replace(", as: second", "");
     let bench = Bench::new(&composition, "", &["page", "merge"], &[]);
-    let envelope = bench.run_with(RunOptions::new()).await;
+    let envelope = bench.run_with(RunOptions::default()).await;
     assert_eq!(code(&envelope), "E4008");
     let message = &envelope.error().unwrap().message;
     assert!(message.contains("`page` runs twice, but has one result (module.yaml:"), "{message}");

@@ -8,11 +8,11 @@ use std::sync::{
 use cog_json::Value;
 use cog_run::{
     ModuleRef,
-    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom, Subscriber},
+    sessions::{ResumeFrom, RunSpec, SessionSettings, Sessions, StartFrom, Subscriber},
     tools::ToolInfo,
 };
 
-use super::support::{Bench, MAP, Says, result};
+use super::support::{Bench, MAP, Says, result, session_of};
 
 fn chain(prompt: &str, replies: &[(&str, &[Says])]) -> Bench {
     let composition = format!(
@@ -48,7 +48,7 @@ fn text<'a>(line: &'a Value, path: &str) -> Option<&'a str> {
 /// Starts the composition, and leaves it when its last part is called. Returns the id of the session.
 async fn start_and_leave(bench: &Bench, sessions: &Sessions) -> String {
     let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
-    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let session = sessions.prepare(&bench.runtime, &module, spec(), session_of("alice")).unwrap().start();
     let mut subscriber = session.follow(StartFrom::Beginning);
     bench.read_until(&mut subscriber, "three", 1).await;
     session.id().to_owned()
@@ -106,7 +106,7 @@ async fn tool_of_an_interrupted_part_is_not_called_again() {
     })
     .unwrap();
     let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
-    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let session = sessions.prepare(&bench.runtime, &module, spec(), session_of("alice")).unwrap().start();
     let mut subscriber = session.follow(StartFrom::Beginning);
     bench.read_until(&mut subscriber, "three", 2).await;
     let id = session.id().to_owned();
@@ -130,7 +130,7 @@ async fn readers_of_a_session_receive_no_answer_of_a_part() {
     })
     .unwrap();
     let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
-    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let session = sessions.prepare(&bench.runtime, &module, spec(), session_of("alice")).unwrap().start();
     let lines = read(session.follow(StartFrom::Beginning)).await;
     let again = read(sessions.follow(session.id(), "alice", StartFrom::Beginning).unwrap()).await;
     assert_eq!(lines, again);

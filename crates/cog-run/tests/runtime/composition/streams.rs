@@ -23,7 +23,7 @@ fn comparable(mut envelope: Envelope) -> String {
 #[tokio::test]
 async fn chunks_of_parts_are_progress_and_the_answer_has_its_own_fields() {
     let bench = Bench::two(&[("two", &[result("the end")])]);
-    let chunks = bench.stream(RunOptions::new()).await;
+    let chunks = bench.stream(RunOptions::default()).await;
     let parts = progress(&chunks);
     let statuses: Vec<String> =
         parts.iter().filter_map(|part| Some(format!("{} {}", part.path, part.status?))).collect();
@@ -47,16 +47,16 @@ async fn chunks_of_parts_are_progress_and_the_answer_has_its_own_fields() {
 #[tokio::test]
 async fn folded_chunks_equal_the_sync_answer() {
     let bench = Bench::two(&[("two", &[result("the end")])]);
-    let folded = cog_answer::fold(bench.stream(RunOptions::new()).await);
+    let folded = cog_answer::fold(bench.stream(RunOptions::default()).await);
     assert_eq!(answer(&folded), "the end");
-    assert_eq!(comparable(folded), comparable(bench.run_with(RunOptions::new()).await));
+    assert_eq!(comparable(folded), comparable(bench.run_with(RunOptions::default()).await));
 }
 
 #[tokio::test]
 async fn progress_of_nested_parts_has_their_complete_path() {
     let bench = Bench::new("", "Whole: @call:middle", &["leaf"], &[]);
     bench.module("middle", "", "Middle: @call:leaf");
-    let chunks = bench.stream(RunOptions::new()).await;
+    let chunks = bench.stream(RunOptions::default()).await;
     let parts = progress(&chunks);
     let done: Vec<&str> = parts
         .iter()

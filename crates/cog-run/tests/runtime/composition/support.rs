@@ -17,7 +17,7 @@ use cog_run::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, ToolCallDelta,
         Usage, reply,
     },
-    sessions::Subscriber,
+    sessions::{SessionOptions, Subscriber},
 };
 use cog_spec::{Chunk, Envelope, Modality};
 use tempfile::TempDir;
@@ -35,6 +35,11 @@ pub(crate) enum Says {
     Never,
     /// A call of this tool.
     Call(&'static str),
+}
+
+/// Returns the options of a session of this owner.
+pub(crate) fn session_of(owner: &str) -> SessionOptions {
+    SessionOptions { owner: owner.to_owned(), detached: false, permit: Box::new(()) }
 }
 
 pub(crate) fn result(text: &str) -> Says {
@@ -220,7 +225,7 @@ impl Bench {
 
     /// Runs `whole`.
     pub(crate) async fn run(&self) -> Envelope {
-        self.run_with(RunOptions::new().max_attempts(1)).await
+        self.run_with(RunOptions { max_attempts: Some(1), ..RunOptions::default() }).await
     }
 
     pub(crate) async fn run_with(&self, options: RunOptions) -> Envelope {

@@ -71,13 +71,13 @@ async fn parts_of_a_cancelled_part_count() {
 async fn parts_of_a_cancelled_run_count() {
     let bench =
         Bench::new(&at_once(), "", &["one", "two"], &[("one", &[result("a")]), ("two", &[Says::Never])]);
-    let cancellation = Cancellation::new();
+    let cancellation = Cancellation::default();
     let later = cancellation.clone();
     let cancel = async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         later.cancel(CancelReason::Cancelled);
     };
-    let options = RunOptions::new().cancellation(cancellation);
+    let options = RunOptions { cancellation, ..RunOptions::default() };
     let (envelope, ()) = tokio::join!(bench.run_with(options), cancel);
     assert_eq!(code(&envelope), "E2010");
     assert_one_is_estimated(&envelope, 10);

@@ -8,7 +8,9 @@ use std::sync::{
 use cog_json::Value;
 use cog_run::{
     CancelReason,
-    sessions::{ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, StartFrom},
+    sessions::{
+        ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, SessionSettings, SessionState, StartFrom,
+    },
 };
 
 use super::{

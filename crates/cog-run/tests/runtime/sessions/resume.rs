@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use cog_run::sessions::{ResumeError, ResumeFrom, SessionSettings, SessionState, StartFrom};
+use cog_run::sessions::{ResumeError, ResumeFrom, SessionOptions, SessionSettings, SessionState, StartFrom};
 use cog_spec::{Checkpoint, ModelEvent};
 
 use super::{
@@ -146,9 +146,9 @@ async fn forged_positions_are_rejected() {
     let last = bench.sessions.get(&id, "alice").unwrap().last_seq;
     assert!(bench.resume(&id, last).await.is_ok());
     let ahead = bench.resume(&id, last + 1).await.err().unwrap();
-    assert_eq!(code_of(ahead), "E4014");
+    assert_eq!(code_of(&ahead), "E4014");
     assert!(matches!(ahead, ResumeError::Ahead { .. }));
-    assert_eq!(code_of(bench.resume("sess_0", 0).await.err().unwrap()), "E4013");
+    assert_eq!(code_of(&bench.resume("sess_0", 0).await.err().unwrap()), "E4013");
     let line = bench.log(&id).await.into_iter().find(|(_, _, line)| line.contains(r#""hash""#)).unwrap();
     let chunk: serde_json::Value = serde_json::from_str(&line.2).unwrap();
     let hash = chunk["chunk"]["checkpoint"]["hash"].as_str().unwrap().to_owned();
@@ -158,7 +158,10 @@ async fn forged_positions_are_rejected() {
     {
         let from = ResumeFrom { last_seq: line.1, last_checkpoint: Some(Checkpoint { offset, hash }) };
         let resumed = bench.resume_with(&id, from).await;
-        assert_eq!(resumed.map(drop).map_err(code_of).err().as_deref(), (!is_right).then_some("E4014"));
+        assert_eq!(
+            resumed.map(drop).map_err(|error| code_of(&error)).err().as_deref(),
+            (!is_right).then_some("E4014")
+        );
     }
 }
 
@@ -167,7 +170,7 @@ async fn resuming_is_rejected_if_disabled() {
     let settings = SessionSettings { recovery: None, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::replying(ANSWER), settings);
     let id = bench.finish().await;
-    assert_eq!(code_of(bench.resume(&id, 0).await.err().unwrap()), "E4012");
+    assert_eq!(code_of(&bench.resume(&id, 0).await.err().unwrap()), "E4012");
     assert_eq!(bench.log(&id).await.last().unwrap().0, "final");
 }
 
@@ -182,6 +185,6 @@ async fn repeated_run_is_checked_again() {
                     invocation: { user_invocable: false }\n";
     support::write(&bench.directory, "m/module.yaml", manifest);
     let refused = bench.resume(session.id(), 0).await.err().unwrap();
-    assert_eq!(code_of(refused), "E4007");
+    assert_eq!(code_of(&refused), "E4007");
     assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
 }

@@ -118,7 +118,7 @@ async fn log_over_the_limit_drops_its_oldest_entries() {
     assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"left_behind".into()));
     let left = bench.resume(session.id(), lines.last().unwrap().1).await.err().unwrap();
     let ResumeError::Evicted { first, .. } = left else { panic!("{left:?}") };
-    assert_eq!(code_of(left), "E4014");
+    assert_eq!(code_of(&left), "E4014");
     let rest = read(bench.resume(session.id(), first).await.unwrap()).await;
     assert_eq!(rest[1].1, first + 1);
     final_data(&rest);

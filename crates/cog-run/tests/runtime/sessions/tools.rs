@@ -169,8 +169,8 @@ async fn run_that_continued_after_a_confirmation_is_resumed_after_its_call() {
         .await;
     let details = halted.error().unwrap().details.as_ref().unwrap().to_serde();
     let id = details["halted"]["id"].as_str().unwrap().to_owned();
-    let mut options = RunOptions::default();
-    options.approval = Some(Approval { id, decision: Decision::yes() });
+    let options =
+        RunOptions { approval: Some(Approval { id, decision: Decision::yes() }), ..RunOptions::default() };
     let spec = RunSpec { options, ..RunSpec::new("m", cog_json::Value::null()) };
     let session = bench.sessions.prepare(&bench.runtime, &bench.module, spec, of("alice")).unwrap().start();
     let mut reader = session.follow(StartFrom::Beginning);
@@ -240,7 +240,7 @@ async fn run_whose_module_changed_after_its_calls_does_not_start_again() {
     bench.sessions.idle().await;
     write(&bench.directory, "m/prompt.md", "Answer briefly.");
     let refused = bench.resume(session.id(), 0).await.err().unwrap();
-    assert_eq!(code_of(refused), "E4014");
+    assert_eq!(code_of(&refused), "E4014");
     let envelope = refused.into_envelope();
     let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
     assert_eq!(details["changed"], json!(["prompt"]));

@@ -12,12 +12,12 @@ use cog_run::{
     Risk, RunOptions,
     events::Trace,
     provider::ModelEvent,
-    tools::{Decision, PendingApprovals, ToolEffects},
+    tools::{Decision, PendingApprovals},
 };
 use cog_spec::Envelope;
 use serde_json::json;
 
-use super::script::{Setup, answer, calls, info, results};
+use super::script::{SIDE_EFFECTS, Setup, answer, calls, info, results};
 use crate::support::{code, write};
 
 /// A tool that counts its calls.
@@ -154,14 +154,16 @@ async fn two_calls_of_one_round_are_confirmed_in_order() {
 #[tokio::test]
 async fn unknown_ids_and_those_of_another_owner_are_refused() {
     let counted = Counted::new([delete("c1"), answer()]);
-    let id = id_of(&counted.setup.run_with(RunOptions::new().owner("anna")).await);
+    let id = id_of(
+        &counted.setup.run_with(RunOptions { owner: Some("anna".to_owned()), ..RunOptions::default() }).await,
+    );
     for id in [id.as_str(), "halt_0", "../x", &format!("halt_{}", "0".repeat(32))] {
         assert_eq!(code(&counted.proceed(id, Decision::yes()).await), Some("E4013"), "{id}");
     }
-    let other = RunOptions::new().owner("ben");
+    let other = RunOptions { owner: Some("ben".to_owned()), ..RunOptions::default() };
     let refused = counted.setup.runtime().continue_run(&id, Decision::yes(), other).await;
     assert_eq!(code(&refused), Some("E4013"));
-    let own = RunOptions::new().owner("anna");
+    let own = RunOptions { owner: Some("anna".to_owned()), ..RunOptions::default() };
     assert!(counted.setup.runtime().continue_run(&id, Decision::yes(), own).await.is_ok());
 }
 
@@ -191,18 +193,22 @@ async fn tool_that_is_gone_is_an_error_for_the_model() {
 
 #[tokio::test]
 async fn run_of_high_risk_halts_every_tool_with_side_effects() {
-    let send = || info("send").with_effects(ToolEffects::SIDE_EFFECTS).function(async |_, _| Ok("sent"));
+    let send = || info("send").with_effects(SIDE_EFFECTS).function(async |_, _| Ok("sent"));
     let manifest = ["policies: { tools_allowed: true, side_effects: allow }", "tools: { allowed: [send] }"];
     let requested = || calls(&[("c1", "send", "{}")]);
     let setup = Setup::with_manifest(&manifest, [requested(), answer()]).tool(send());
-    assert!(setup.run_with(RunOptions::new().risk(Risk::Medium)).await.is_ok());
+    assert!(setup.run_with(RunOptions { risk: Some(Risk::Medium), ..RunOptions::default() }).await.is_ok());
     let setup = Setup::with_manifest(&manifest, [requested(), answer()]).tool(send());
-    assert_eq!(halted(&setup.run_with(RunOptions::new().risk(Risk::High)).await)["halted"]["tool"], "send");
+    assert_eq!(
+        halted(&setup.run_with(RunOptions { risk: Some(Risk::High), ..RunOptions::default() }).await)["halted"]
+            ["tool"],
+        "send"
+    );
 }
 
 #[tokio::test]
 async fn result_of_high_risk_makes_the_run_one_of_high_risk() {
-    let send = info("send").with_effects(ToolEffects::SIDE_EFFECTS).function(async |_, _| Ok("sent"));
+    let send = info("send").with_effects(SIDE_EFFECTS).function(async |_, _| Ok("sent"));
     let assess = info("assess").function(async |_, _| {
         let mut output = cog_run::tools::ToolOutput::from("dangerous");
         output.is_high_risk = true;
@@ -223,7 +229,8 @@ async fn continued_run_uses_its_options_and_sums_its_tokens() {
         events
     };
     let counted = Counted::new([counted(delete("c1")), counted(answer())]);
-    let options = RunOptions::new().model("larger").risk(Risk::High);
+    let options =
+        RunOptions { model: Some("larger".to_owned()), risk: Some(Risk::High), ..RunOptions::default() };
     let id = id_of(&counted.setup.run_with(options).await);
     let run = counted.setup.runtime().pending_approval(&id, None).unwrap();
     assert_eq!((run.tool.as_str(), run.arguments.to_serde()), ("delete_database", json!({ "name": "prod" })));
@@ -236,10 +243,11 @@ async fn continued_run_uses_its_options_and_sums_its_tokens() {
 #[tokio::test]
 async fn trace_of_a_continued_run_is_in_the_order_of_time() {
     let counted = Counted::new([delete("c1"), answer()]);
-    let traced = |trace: &Trace| RunOptions::new().events(Arc::new(trace.clone()));
-    let id = id_of(&counted.setup.run_with(traced(&Trace::new())).await);
+    let traced =
+        |trace: &Trace| RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() };
+    let id = id_of(&counted.setup.run_with(traced(&Trace::default())).await);
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let trace = Trace::new();
+    let trace = Trace::default();
     let envelope = counted.setup.runtime().continue_run(&id, Decision::yes(), traced(&trace)).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let times: Vec<_> = trace.messages().0.iter().map(|message| message.created_at.unwrap()).collect();

@@ -14,14 +14,14 @@ use std::{
 use cog_media::{Access, MediaError, SourceContent, Store, Uploads, decode_base64};
 use cog_run::{
     RunContext, RunInput, RunOptions, Runtime,
-    sessions::{RunRecord, StoredRuns},
+    sessions::StoredRuns,
     tools::{Approval, Decision, PendingApprovals},
 };
 use cog_spec::Envelope;
 use serde_json::json;
 
 use super::script::{Setup, answer, calls, info};
-use crate::support::{Scripted, code, input, write};
+use crate::support::{Scripted, code, input, record_of, write};
 
 /// An upload that can be opened once.
 #[derive(Default)]
@@ -79,7 +79,7 @@ async fn continues_after_its_upload_expired(halted: PendingApprovals, look: impl
 
 #[tokio::test]
 async fn continued_run_has_the_media_of_an_upload_that_expired() {
-    continues_after_its_upload_expired(PendingApprovals::in_memory(), |_| {}).await;
+    continues_after_its_upload_expired(PendingApprovals::default(), |_| {}).await;
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ impl Killed {
         let mut options = RunOptions::default();
         let id = details["halted"]["id"].as_str().unwrap().to_owned();
         options.approval = Some(Approval { id, decision: Decision::yes() });
-        let record = RunRecord::new("m", input("null"), options);
+        let record = record_of(input("null"), options);
         let run = StoredRuns::in_directory(place.path().join("runs")).create(record).unwrap();
         let options = run.options(&run.record().options);
         let context = run.context(RunContext::default());

@@ -59,7 +59,7 @@ async fn run_that_reaches_a_limit_returns_the_answer_beside_its_calls() {
 async fn request_may_only_lower_the_limits() {
     let mut setup = endless();
     setup.limits.max_rounds = 2;
-    let options = |rounds| RunOptions::new().max_tool_rounds(rounds);
+    let options = |rounds| RunOptions { max_tool_rounds: Some(rounds), ..RunOptions::default() };
     for (rounds, expected) in [(1, 1), (100, 2)] {
         let before = setup.provider.requests().len();
         assert_eq!(code(&setup.run_with(options(rounds)).await), Some("E2001"));
@@ -71,7 +71,7 @@ async fn request_may_only_lower_the_limits() {
 async fn calls_over_the_limit_are_not_executed() {
     let mut setup = endless();
     setup.limits.max_calls = 2;
-    let options = RunOptions::new().max_tool_calls(5);
+    let options = RunOptions { max_tool_calls: Some(5), ..RunOptions::default() };
     let envelope = setup.run_with(options).await;
     let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
     assert_eq!((&details["limit"], &details["calls"]), (&json!("max_calls"), &json!(2)));
@@ -119,7 +119,7 @@ async fn run_in_order<const N: usize>(setup: &Setup, providers: [&Arc<Scripted>;
     let order = providers.map(|provider| Arc::clone(provider) as Arc<dyn Provider>);
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
     let runtime = setup.builder().providers(Providers::new(order.into(), unknown)).build().unwrap();
-    runtime.run(&setup.module(), sample_input(), RunOptions::new()).await
+    runtime.run(&setup.module(), sample_input(), RunOptions::default()).await
 }
 
 /// Returns the provider and the code of each fallback.
@@ -150,7 +150,8 @@ async fn fallback_without_a_known_price_is_not_called_if_the_cost_is_limited() {
 
 #[tokio::test]
 async fn results_over_the_context_window_are_sent_to_the_next_provider() {
-    let chart = info("chart").function(async |_, _| Ok(ToolOutput::parts(vec![image(); 6])));
+    let chart = info("chart")
+        .function(async |_, _| Ok(ToolOutput { parts: vec![image(); 6], ..ToolOutput::default() }));
     let setup = Setup::new(&["chart"], []).tool(chart);
     let small = Scripted::new([calls(&[("", "chart", "{}")])]).named("small");
     let small = Arc::new(small.with_window_of("openai", "gpt-4"));
@@ -188,7 +189,9 @@ async fn numbers_that_become_unknown_end_the_run_before_a_call() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_tool_is_stopped_and_the_model_continues() {
-    let slow = info("slow").with_timeout(Duration::from_secs(2)).function(async |_, _| {
+    let mut slow = info("slow");
+    slow.timeout = Some(Duration::from_secs(2));
+    let slow = slow.function(async |_, _| {
         tokio::time::sleep(Duration::from_secs(1_000)).await;
         Ok("late")
     });
@@ -204,7 +207,8 @@ async fn deadline_of_the_run_includes_its_tools() {
         Ok("late")
     });
     let setup = Setup::new(&["slow"], [calls(&[("a", "slow", "{}")]), answer()]).tool(slow);
-    let envelope = setup.run_with(RunOptions::new().timeout(Duration::from_secs(5))).await;
+    let envelope =
+        setup.run_with(RunOptions { timeout: Some(Duration::from_secs(5)), ..RunOptions::default() }).await;
     assert_eq!(code(&envelope), Some("E2002"));
 }
 
@@ -214,7 +218,7 @@ async fn large_result_is_an_error_for_the_model() {
     let image = cog_harmony::Part::image_at(format!("data:image/png;base64,{}", "A".repeat(2_000_000)));
     let drawing = info("drawing").function(move |_, _| {
         let image = image.clone();
-        async { Ok(ToolOutput::parts(vec![image])) }
+        async { Ok(ToolOutput { parts: vec![image], ..ToolOutput::default() }) }
     });
     let replies = [calls(&[("a", "large", "{}"), ("b", "drawing", "{}")]), answer()];
     let setup = Setup::new(&["large", "drawing"], replies).tool(large).tool(drawing);
@@ -229,7 +233,8 @@ fn image() -> cog_harmony::Part {
 
 #[tokio::test]
 async fn results_over_the_context_window_end_the_run_before_the_next_call() {
-    let chart = info("chart").function(async |_, _| Ok(ToolOutput::parts(vec![image()])));
+    let chart =
+        info("chart").function(async |_, _| Ok(ToolOutput { parts: vec![image()], ..ToolOutput::default() }));
     let again = calls(&[("", "chart", "{}"), ("", "chart", "{}"), ("", "chart", "{}")]);
     let mut setup = Setup::new(&["chart"], []).tool(chart);
     let provider = crate::support::Scripted::new([again]).with_window_of("openai", "gpt-4");

@@ -57,7 +57,7 @@ async fn tools_of_a_run_are_those_of_its_modules_too() {
     let mut setup = Setup::new(&["helper"], [requested, calls(&[("b", "late", "{}")]), answer(), answer()]);
     setup.modules = vec![modules.path().to_owned()];
     let late = Arc::new(info("late").function(async |_, _| Ok("called")));
-    assert!(setup.run_with(RunOptions::new().tool(late)).await.is_ok());
+    assert!(setup.run_with(RunOptions { tools: vec![late], ..RunOptions::default() }).await.is_ok());
     let requests = setup.provider.requests();
     let message = requests[2].messages.messages().last().unwrap();
     assert_eq!(content(message)["result"], "called");

@@ -8,7 +8,7 @@ use cog_module::{Finder, Module};
 use cog_run::{
     ChunkStream, RunOptions, Runtime, RuntimeBuilder,
     provider::{FinishReason, ModelEvent, Provider, ToolCallDelta},
-    tools::{PendingApprovals, Tool, ToolInfo, ToolLimits},
+    tools::{PendingApprovals, Tool, ToolEffects, ToolInfo, ToolLimits},
 };
 use cog_spec::Envelope;
 use serde_json::json;
@@ -41,7 +41,7 @@ impl Setup {
         Self {
             provider: Arc::new(Scripted::new(replies)),
             directory: directory("Do it.", manifest),
-            halted: PendingApprovals::in_memory(),
+            halted: PendingApprovals::default(),
             limits: ToolLimits::default(),
             confirm: Vec::new(),
             modules: Vec::new(),
@@ -85,6 +85,10 @@ impl Setup {
         self.runtime().stream(&self.module(), sample_input(), options).unwrap()
     }
 }
+
+/// The effects of a tool that changes something outside the run.
+pub(crate) const SIDE_EFFECTS: ToolEffects =
+    ToolEffects { network: false, filesystem_write: false, side_effects: true, code_execution: false };
 
 /// Describes a tool that accepts the integers `a` and `b`; both are required of the tool `add`.
 pub(crate) fn info(name: &str) -> ToolInfo {

@@ -47,7 +47,7 @@ pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Ap
     let mut line = String::new();
     std::io::Read::take(stdin().lock(), MAX_LINE).read_line(&mut line)?;
     let decision = match line.trim_end_matches(['\r', '\n']) {
-        text @ Decision::YES => Decision::Approve(text.to_owned()),
+        "YES" => Decision::yes(),
         "NO" => Decision::Deny,
         _ => return Ok(None),
     };
@@ -115,10 +115,14 @@ pub(super) fn created(
     let is_continued = options.approval.is_some();
     let is_stored = is_continued || module.calls_modules() || module.manifest.policies.tools_allowed;
     let directory = directory(args, settings, is_continued).filter(|_| is_stored)?;
-    let mut record = RunRecord::new(target(module), input.clone(), options);
-    record.provider.clone_from(&settings.provider.value);
-    record.model.clone_from(&settings.model.value);
-    record.is_trusted_for_run = module.trust == Trust::ForThisRun;
+    let record = RunRecord {
+        module: target(module),
+        input: input.clone(),
+        options,
+        provider: settings.provider.value.clone(),
+        model: settings.model.value.clone(),
+        is_trusted_for_run: module.trust == Trust::ForThisRun,
+    };
     match StoredRuns::in_directory(directory).create(record) {
         Ok(stored) => Some(stored),
         Err(error) => {
