@@ -23,7 +23,7 @@ const WHILE_RESERVED: Duration = Duration::from_secs(1);
 /// What the calls of a run, a composition or a client may spend together. Clones share one account.
 ///
 /// The limits are checked before each call to a model. The call that reaches a limit is completed, and the next one is
-/// refused with E4002. A budget for each period, which is that of a client, also reserves what a call may spend until it ends, so
+/// refused with E4002. The budget of a client, which has periods, also reserves what a call may spend until it ends, so
 /// that simultaneous calls do not exceed the limits together.
 ///
 /// ```
@@ -104,7 +104,7 @@ impl Budget {
             self.0.name, info.name
         );
         Err(refused(message, "unknown_price")
-            .suggest("Limit tokens or calls in place of the cost, or choose a model whose price is known."))
+            .suggest("Limit tokens or calls instead of the cost, or choose a model whose price is known."))
     }
 
     /// Checks that no limit is reached, before a run: also not with what the calls in progress may spend.

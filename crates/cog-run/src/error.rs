@@ -41,7 +41,7 @@ fn as_json(diagnostic: &Diagnostic) -> serde_json::Value {
 /// The maximum number of violations in a message; `details.violations` contains all of them.
 const MAX_LISTED: usize = 20;
 
-/// Returns the error of an invalid input. The code is that of the violations when all agree, otherwise E1001.
+/// Returns the error of an invalid input. Its code is the code of the violations if they agree, otherwise E1001.
 pub(crate) fn from_violations(violations: &[Violation]) -> ErrorBody {
     let code = match violations {
         [first, rest @ ..] if rest.iter().all(|other| other.code == first.code) => first.code,

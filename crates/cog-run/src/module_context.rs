@@ -1,4 +1,4 @@
-//! The context of a run: what a module reads beside its input, and what it emits for later runs (docs/spec/context.md).
+//! The context of a run: what a module reads in addition to its input, and what it emits for later runs (docs/spec/context.md).
 
 mod input_context;
 mod shape;
@@ -51,7 +51,7 @@ impl ContextLimits {
 /// The type under which the result of a module is read.
 const RESULT: &str = "previous_result";
 
-/// The context of a composition: what its modules read beside their inputs, and what they emit.
+/// The context of a composition: what its modules read in addition to their inputs, and what they emit.
 ///
 /// A run with a scope reads from it what its module declares in `context.accepts`, and adds what it emits and its data, as
 /// `previous_result`, when it succeeds. Clones share the context.
@@ -88,7 +88,7 @@ impl ContextScope {
         Self::default().with_given(context)
     }
 
-    /// Returns the scope of a composition within this one: with its own context in place of that of the outer input, and
+    /// Returns the scope of a composition within this one: with its own context instead of the context of the outer input, and
     /// with what the modules of both add.
     #[must_use]
     pub(crate) fn with_given(&self, context: Option<Node<'_>>) -> Self {

@@ -88,7 +88,7 @@ impl MediaSink {
     }
 
     /// Decodes base64 and checks the decoded bytes. Returns the text too. The type that a provider declares is a hint;
-    /// that of a model's JSON must match (rulings R61, R69).
+    /// the type in a model's JSON must match (rulings R61, R69).
     pub(super) async fn read(
         &self,
         text: Base64,

@@ -3,10 +3,10 @@
 use cog_spec::{AcceptedContext, is_secret_list_name, is_secret_name, mask_secrets};
 use serde_json::Value;
 
-/// The maximum length of a text in characters; a longer one is truncated.
+/// The maximum length of a string in characters; a longer one is truncated.
 pub(super) const MAX_TEXT: usize = 10_000;
 
-/// The text in place of a secret.
+/// The string that replaces a secret.
 const MASK: &str = "***";
 
 /// Returns a context as the model receives it. Applied to its own result, it changes nothing.
@@ -64,7 +64,7 @@ fn is_user(message: &Value) -> bool {
     message.get("role").is_some_and(|role| role == "user")
 }
 
-/// Returns a text of at most [`MAX_TEXT`] characters, with a note at its end if it is truncated.
+/// Returns a string of at most [`MAX_TEXT`] characters, with a note at its end if it is truncated.
 fn truncated(text: &str) -> String {
     let length = text.chars().count();
     if length <= MAX_TEXT {

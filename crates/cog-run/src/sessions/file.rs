@@ -51,7 +51,7 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<ListedFile>> {
 /// The extension of the file with the tool calls of a session's run.
 const CALLS: &str = "calls";
 
-/// Returns the file with the tool calls of a session's run, beside the file of the session.
+/// Returns the file with the tool calls of a session's run, next to the file of the session.
 pub(crate) fn call_log(path: &Path) -> PathBuf {
     path.with_extension(CALLS)
 }

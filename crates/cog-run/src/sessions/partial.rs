@@ -9,7 +9,7 @@ use super::log::{Event, Log};
 
 /// Returns the `partial_data` of a stream that its store ends.
 ///
-/// It is that of the last final event, otherwise the data of the chunks without the fields that were reported
+/// It comes from the last final event, otherwise the data of the chunks without the fields that were reported
 /// as violations. None without data, and when the oldest chunks were dropped.
 pub(crate) fn from_log(log: &Log) -> Option<Value> {
     match log.entries().next_back() {

@@ -21,7 +21,7 @@ pub struct ResumeFrom {
     /// The `seq` of the last received chunk; 0 without one.
     pub last_seq: u64,
     /// The last received checkpoint, if the client reports one. It must be the last that was sent up to
-    /// `last_seq`, or that of the field of `last_seq` up to there.
+    /// `last_seq`, or match the field of `last_seq` up to there.
     pub last_checkpoint: Option<Checkpoint>,
 }
 

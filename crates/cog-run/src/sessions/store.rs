@@ -32,10 +32,10 @@ use crate::{CancelReason, Cancellation, call_log::CallLog, media_files::MediaFil
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
 
-/// All sessions of a store. A lock of the table is taken before that of a session, never after it; what happens for each chunk
-/// takes only the lock of its session.
+/// All sessions of a store. The table is locked before a session, never after it; what happens for each chunk locks only its
+/// session.
 ///
-/// Finished sessions are removed, those of the owner who has the most, and of these the oldest first:
+/// Finished sessions are removed from the owner who has the most, the oldest first:
 /// so no client removes what another has paid for. Running sessions are never removed.
 pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,

@@ -213,7 +213,7 @@ impl StoredRuns {
 }
 
 impl StoredRun {
-    /// Returns the id with which the run can be continued. It is that of its session.
+    /// Returns the id with which the run can be continued, which is also the id of its session.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -223,7 +223,7 @@ impl StoredRun {
         &self.record
     }
 
-    /// Returns the options of the run: these, and for a continued run, where they set none, those of its start.
+    /// Returns the options of the run. A continued run has the options of its start where these set none.
     #[must_use]
     pub fn options(&self, options: &RunOptions) -> RunOptions {
         let former = &self.record.options;
@@ -289,13 +289,13 @@ fn media_of(path: &Path) -> MediaFiles {
     MediaFiles::below(&path.with_extension("media"), MAX_MEDIA)
 }
 
-/// Removes what is beside the file of a run, which is removed before: without it, nothing continues.
+/// Removes the other files of a run. Its own file is removed before them: without it, nothing continues.
 fn remove_beside(path: &Path) {
     let _ = fs::remove_file(file::call_log(path));
     media_of(path).remove_all();
 }
 
-/// Removes the files of a run that is not in progress, while no other program can open it. A file without content is that of a
+/// Removes the files of a run that is not in progress, while no other program can open it. An empty file belongs to a
 /// run which another program is about to lock.
 fn remove_unlocked(path: &Path) {
     let Ok(file) = private::open_options().create(false).read(true).open(path) else { return };

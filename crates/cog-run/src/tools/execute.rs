@@ -106,7 +106,7 @@ impl Executor<'_> {
     }
 
     /// Returns whether a new call needs a confirmation. A tool with a halted call keeps needing one until the run ends: the
-    /// settings that halted it may not be those of this process, and the model may repeat a call that was denied.
+    /// settings that halted it may differ from the settings of this process, and the model may repeat a call that was denied.
     fn needs_confirmation(&self, entry: &Entry) -> bool {
         let name = &entry.tool.info().name;
         entry.needs_confirmation(self.is_high_risk) || self.halted_tools.contains(name)

@@ -12,7 +12,7 @@ use cog_nats::{
     connect,
 };
 use cog_run::sessions::{SessionSettings, Sessions};
-use cog_spec::ErrorBody;
+use cog_spec::{Code, ErrorBody};
 
 use super::{
     runtime::{block_on, load_run_settings},
@@ -75,7 +75,7 @@ pub(super) async fn shared_sessions(
     let log = NatsSessions::open(client, names, settings.nats.replicas.value, age).await;
     let log = log.map_err(|problem| error(&problem))?;
     Sessions::open_shared(stored, Arc::new(log))
-        .map_err(|problem| ErrorBody::new(problem.code(), problem.to_string()).into())
+        .map_err(|problem| ErrorBody::new(Code::InternalError, problem.to_string()).into())
 }
 
 /// Returns the error of a command.
