@@ -9,8 +9,10 @@ use std::{
 };
 
 use cog_answer::EnvelopeBuilder;
+use cog_json::{ToJson as _, Value};
 use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
+use serde_json::Map;
 use tokio::task::yield_now;
 
 use crate::{ClientRules, events::OpenRun};
@@ -121,10 +123,30 @@ impl ChunkStream {
             open.observe(&chunk);
         }
         // After the listeners, which belong to the operator, and before every reader and the log of the session.
-        if let Chunk::Error { error, .. } = &mut chunk {
-            **error = self.client.shown((**error).clone());
+        match &mut chunk {
+            Chunk::Error { error, .. } => **error = self.client.shown((**error).clone()),
+            Chunk::Snapshot { field: Some(field), data, .. } if field.as_str() == "meta" => {
+                self.hide_explain(data);
+            }
+            _ => {}
         }
         Some(chunk)
+    }
+
+    /// Takes the words that only the operator may see out of the meta of a failure, which is sent immediately before its error and
+    /// explains it in the same words.
+    fn hide_explain(&self, meta: &mut Value) {
+        let Some(request_id) = &self.client.request_id else { return };
+        let Some(Chunk::Error { error, .. }) = self.ready.front() else { return };
+        if !error.is_for_operator() {
+            return;
+        }
+        let message = (**error).clone().for_client(request_id).message;
+        let shown: Result<Map<String, serde_json::Value>, _> = serde_json::from_str(&meta.to_json());
+        if let Ok(mut shown) = shown {
+            shown.insert("explain".to_owned(), message.into());
+            *meta = Value::from(serde_json::Value::Object(shown));
+        }
     }
 }
 
