@@ -332,17 +332,20 @@ fn unlisted(found: &str, allowed: &str) -> Option<&'static str> {
     let (prefix, help) = match found {
         "application/pdf" => (
             "application/pdf",
-            "List `document` in `modalities.input` of the module, or send one of the allowed types.",
+            "Send one of the allowed types. A module that accepts others lists `document` in its `modalities.input`.",
         ),
-        _ if found.starts_with("image/") => {
-            ("image/", "List `image` in `modalities.input` of the module, or send one of the allowed types.")
-        }
-        _ if found.starts_with("audio/") => {
-            ("audio/", "List `audio` in `modalities.input` of the module, or send one of the allowed types.")
-        }
-        _ if found.starts_with("video/") => {
-            ("video/", "List `video` in `modalities.input` of the module, or send one of the allowed types.")
-        }
+        _ if found.starts_with("image/") => (
+            "image/",
+            "Send one of the allowed types. A module that accepts others lists `image` in its `modalities.input`.",
+        ),
+        _ if found.starts_with("audio/") => (
+            "audio/",
+            "Send one of the allowed types. A module that accepts others lists `audio` in its `modalities.input`.",
+        ),
+        _ if found.starts_with("video/") => (
+            "video/",
+            "Send one of the allowed types. A module that accepts others lists `video` in its `modalities.input`.",
+        ),
         _ => return None,
     };
     let is_listed = allowed.split(", ").any(|media_type| media_type.starts_with(prefix));

@@ -34,7 +34,8 @@ fn media(module: &Module) -> Option<Diagnostic> {
     let input = &module.manifest.modalities.input;
     let kinds: Vec<&str> =
         input.iter().filter(|kind| **kind != Modality::Text).map(|kind| kind.as_str()).collect();
-    if kinds.is_empty() && module.contract.takes_media() {
+    // A composition can hand its media to a part that accepts them.
+    if kinds.is_empty() && module.contract.takes_media() && !module.calls_modules() {
         let message = "the input has a media field, but `modalities.input` lists no media: every file is refused (E1010)";
         let help = "List the accepted types, such as `modalities: { input: [text, image] }`.";
         return Some(warning(module, Rule::ModalityField, message.to_owned()).suggest(help));
