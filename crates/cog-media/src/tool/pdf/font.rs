@@ -1,6 +1,6 @@
 //! Fonts: what the codes of their strings mean, and how wide they are (ISO 32000-1, 9.6 to 9.10).
 
-use std::sync::Arc;
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
 use hayro_cmap::{BfString, CMapName};
 use hayro_font::{CMapResolverFn, FontCache, FontGlyph, FontQuery, FontResolverFn};
@@ -24,12 +24,15 @@ pub(super) struct Font<'a> {
     font: hayro_font::Font<'a>,
     /// Whether its codes are UTF-16.
     is_unicode: bool,
+    /// The characters that were shown, by their codes and the lengths of these: long texts have few different ones.
+    shown: Rc<RefCell<HashMap<(u32, usize), Character>>>,
 }
 
 /// A character of a string.
+#[derive(Clone)]
 pub(super) struct Character {
     /// Its text; none if it has no meaning.
-    pub(super) text: Option<String>,
+    pub(super) text: Option<Rc<str>>,
     /// Its width in multiples of the font size.
     pub(super) width: f32,
     /// Whether the spacing of words applies to it: a code of one byte, 32.
@@ -57,7 +60,8 @@ impl<'a> Fonts<'a> {
     pub(super) fn font(&self, dictionary: &Dict<'a>) -> Option<Font<'a>> {
         let font = self.cache.font(dictionary, &self.programs, &self.maps)?;
         let encoding = dictionary.get::<Name<'_>>("Encoding");
-        Some(Font { font, is_unicode: encoding.is_some_and(|name| is_unicode(&name)) })
+        let is_unicode = encoding.is_some_and(|name| is_unicode(&name));
+        Some(Font { font, is_unicode, shown: Rc::default() })
     }
 }
 
@@ -74,7 +78,9 @@ impl Font<'_> {
         let mut at = 0;
         while at < string.len() {
             let (code, length) = self.font.read_code(string, at);
-            characters.push(self.character(code, length));
+            let mut shown = self.shown.borrow_mut();
+            let character = shown.entry((code, length)).or_insert_with(|| self.character(code, length));
+            characters.push(character.clone());
             at += length.max(1);
         }
         characters
@@ -88,8 +94,8 @@ impl Font<'_> {
         let text = text.or_else(|| char::from_u32(code).filter(|_| self.is_unicode).map(BfString::Char));
         Character {
             text: text.map(|text| match text {
-                BfString::Char(character) => character.to_string(),
-                BfString::String(text) => text,
+                BfString::Char(character) => character.to_string().into(),
+                BfString::String(text) => text.into(),
             }),
             width: narrowed(self.font.code_advance(code).x / f64::from(hayro_font::UNITS_PER_EM)),
             is_space: code == u32::from(b' ') && length == 1,
