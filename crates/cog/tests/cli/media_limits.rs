@@ -22,21 +22,26 @@ const LIMITS: [(&str, &str); 6] = [
 
 /// A PDF of one page with this content.
 fn document(content: &str) -> String {
+    encoded("", content)
+}
+
+/// A PDF of one page with content that these filters decode.
+fn encoded(filters: &str, content: &str) -> String {
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
         "<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << /F1 4 0 R >> >> >>".to_owned(),
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
-        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+        format!("<< /Filter [{filters}] /Length {} >>\nstream\n{content}\nendstream", content.len()),
     ];
     let objects: String =
         (1..).zip(&objects).map(|(at, object)| format!("{at} 0 obj\n{object}\nendobj\n")).collect();
     format!("%PDF-1.7\n{objects}trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n")
 }
 
-/// Twelve megabytes of lists, which take fifty times as much memory.
+/// Forty kilobytes that become five gigabytes: each pair of bytes is a run of 128, which are such pairs again.
 fn bomb() -> String {
-    document(&format!("{} Tj", "[]".repeat(6_000_000)))
+    encoded("/ASCIIHexDecode /RunLengthDecode /RunLengthDecode /RunLengthDecode", &"81".repeat(20_000))
 }
 
 /// Returns the child process of a command, once it is confined.
