@@ -52,8 +52,6 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
     if media_type == "audio/ogg" {
         check_codec_of_ogg(&mut input)?;
     }
-    // An index at the end that is missing is not looked for.
-    input.is_seekable = !(is_webm(media_type) && webm::is_cut(&mut input));
     let declares_duration = media_type != "audio/mpeg" || has_length_of_mpeg(&mut input);
     input.replace([index.corrections, wav.corrections].concat());
     input.rewind().map_err(|_| ReadError::Broken)?;
@@ -248,8 +246,6 @@ pub(super) struct Handle {
     length: u64,
     at: u64,
     replaced: Corrections,
-    /// Whether readers may look for something later in the file.
-    is_seekable: bool,
 }
 
 /// The positions of four bytes, and what readers get instead.
@@ -259,17 +255,12 @@ impl Handle {
     /// Starts to read a file.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file, length, at: 0, replaced: Vec::new(), is_seekable: true })
+        Ok(Self { file, length, at: 0, replaced: Vec::new() })
     }
 
     /// Makes readers get these bytes at these positions.
     pub(super) fn replace(&mut self, bytes: Corrections) {
         self.replaced = bytes;
-    }
-
-    /// Returns the length of the file.
-    pub(super) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Returns the complete content.
@@ -304,7 +295,7 @@ impl Seek for Handle {
 
 impl MediaSource for Handle {
     fn is_seekable(&self) -> bool {
-        self.is_seekable
+        true
     }
 
     fn byte_len(&self) -> Option<u64> {

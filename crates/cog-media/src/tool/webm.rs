@@ -21,28 +21,6 @@ pub(super) fn is_encrypted(input: &mut Handle) -> bool {
     tracks(input).is_ok_and(|tracks| contains(&tracks, &ENCRYPTION))
 }
 
-/// Returns whether the file ends before its segment does, so that an index at its end is missing.
-pub(super) fn is_cut(input: &mut Handle) -> bool {
-    end_of_segment(input).is_ok_and(|end| end > input.length())
-}
-
-/// Returns where the segment ends; the position 0 if it does not say, as in a recording.
-fn end_of_segment(input: &mut Handle) -> io::Result<u64> {
-    let mut at = 0;
-    for _ in 0..MAX_ELEMENTS {
-        let mut start = Vec::new();
-        input.seek(SeekFrom::Start(at))?;
-        input.by_ref().take(12).read_to_end(&mut start)?;
-        let Element { id, header, size } = element(&start).ok_or(io::ErrorKind::InvalidData)?;
-        let end = (at + header as u64).checked_add(size).unwrap_or_default();
-        if id == SEGMENT || end == 0 {
-            return Ok(end);
-        }
-        at = end;
-    }
-    Ok(0)
-}
-
 /// Returns the content of the element that describes the tracks.
 fn tracks(input: &mut Handle) -> io::Result<Vec<u8>> {
     input.rewind()?;

@@ -186,10 +186,9 @@ fn data_of_mp4_may_be_open_or_too_long() {
 }
 
 fn recording_that_ends_early_is_noted() {
-    for arguments in ["-map 1 a.mp3", "-map 1 a.wav", "-c:v libvpx -c:a libopus a.webm"] {
+    for arguments in ["-map 1 a.mp3", "-map 1 a.wav"] {
         let bytes = generate(arguments);
         assert_eq!(facts(&bytes).missing_ms, None, "{arguments}");
-        // Everywhere: the end may be inside any element.
         for quarter in [2, 3] {
             let cut = facts(&bytes[..bytes.len() / 4 * quarter + quarter]);
             assert!(cut.missing_ms.is_some_and(|missing| missing > 500), "{arguments}: {cut:?}");
