@@ -202,14 +202,14 @@ fn damaged_pixels(media_type: &'static str) -> MediaError {
 /// # Errors
 /// [`MediaError::Damaged`] if no decoder can read it.
 pub(crate) fn check_pixels(media: &Media, rules: &MediaRules) -> Result<Option<&'static str>, MediaError> {
-    match check_jpeg(media)? {
+    let warning = match check_jpeg(media)? {
         JpegState::Complete => return Ok(None),
-        JpegState::EndsEarly => return Ok(Some("the image ends early; its rest is grey")),
-        JpegState::Unknown => {}
-    }
+        JpegState::Damaged => Some("the image is damaged or ends early; a part of it may be grey"),
+        JpegState::Unknown => None,
+    };
     match decode(media, rules) {
         // Another decoder may know how the pixels are coded.
-        Ok(_) | Err(ImageError::Unsupported(_)) => Ok(None),
+        Ok(_) | Err(ImageError::Unsupported(_)) => Ok(warning),
         Err(_) => Err(damaged_pixels(media.media_type())),
     }
 }
@@ -217,7 +217,8 @@ pub(crate) fn check_pixels(media: &Media, rules: &MediaRules) -> Result<Option<&
 /// How much of a JPEG is there.
 enum JpegState {
     Complete,
-    EndsEarly,
+    /// Its pixels cannot all be decoded.
+    Damaged,
     /// It deviates from the format, or is another image.
     Unknown,
 }
@@ -233,9 +234,11 @@ fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
     let decoded = JpegDecoder::new_with_options(ZCursor::new(&bytes), options).decode();
     Ok(match decoded {
         Ok(_) => JpegState::Complete,
-        Err(DecodeErrors::FormatStatic(text)) if text.starts_with("Premature") => JpegState::EndsEarly,
-        // The end mark is among the pixels.
-        Err(DecodeErrors::Format(text)) if text.starts_with("Marker EOI") => JpegState::EndsEarly,
+        // Bytes between the segments, which every decoder skips.
+        Err(DecodeErrors::FormatStatic(text)) if text.starts_with("[strict-mode]") => JpegState::Unknown,
+        Err(DecodeErrors::ExhaustedData | DecodeErrors::FormatStatic(_) | DecodeErrors::Format(_)) => {
+            JpegState::Damaged
+        }
         Err(_) => JpegState::Unknown,
     })
 }
