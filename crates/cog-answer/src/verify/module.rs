@@ -73,17 +73,17 @@ impl<'a> Standard<'a> {
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
         let code = reported.and_then(|text| error::normalise(text, declared, contract));
-        let may_be_declared = self.module.is_none() && reported.is_some_and(ErrorCode::is_number);
+        let is_declarable = self.module.is_none() && reported.is_some_and(ErrorCode::is_declarable);
         let mut violations = match &code {
             Some(code) => error::check(error, code, contract),
             None => contract.check_error(error),
         };
-        violations.retain(|violation| !(may_be_declared && violation.path == "error.code"));
+        violations.retain(|violation| !(is_declarable && violation.path == "error.code"));
         let is_known = violations.iter().any(|violation| violation.path == "error.code");
         found.extend(violations);
         if code.is_none()
             && !is_known
-            && !may_be_declared
+            && !is_declarable
             && let Some(reported) = reported
         {
             let message = format!("`{reported}` is not an error code of the specification");

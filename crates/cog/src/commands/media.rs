@@ -141,7 +141,7 @@ fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Resul
         stripped => stripped,
     };
     let bytes =
-        stripped.and_then(|stripped| image_bytes(&stripped)).map_err(|error| ErrorBody::from(&error))?;
+        stripped.and_then(|stripped| image_bytes(&stripped)).map_err(|error| without_module(&error))?;
     write_image(&bytes, file, console)?;
     Ok(Exit::Ok)
 }
@@ -160,6 +160,15 @@ fn other_format(media_type: &str) -> CliError {
         message: format!("{media_type} cannot be written in the format of the output file's name"),
         suggestion: Some("use a name that ends with .png, .jpg or .webp".to_owned()),
     }
+}
+
+/// Returns the error about a file that was read for no module.
+fn without_module(error: &MediaError) -> ErrorBody {
+    let mut body = ErrorBody::from(error);
+    if matches!(error, MediaError::Unsupported { .. }) {
+        body.suggestion = Some("Convert it to one of the allowed types.".to_owned());
+    }
+    body
 }
 
 fn image_bytes(stripped: &MediaPart) -> Result<Vec<u8>, MediaError> {
