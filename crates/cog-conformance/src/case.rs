@@ -124,7 +124,7 @@ pub(crate) struct RequestStep {
     pub(crate) request: String,
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
-    /// A string as it is, anything else as JSON.
+    /// A string as it is, `{"$base64": "…"}` as the bytes that it stands for, anything else as JSON.
     pub(crate) body: Option<Value>,
     /// Runs `act` once a chunk matches.
     pub(crate) once: Option<Value>,

@@ -233,7 +233,7 @@ impl RequestStep {
     /// # Errors
     /// The reason why there is no response, or no value to store.
     pub(crate) fn send(&self, scene: &mut Scene<'_>) -> Result<Outcome, String> {
-        let request = self.request(scene);
+        let request = self.request(scene)?;
         let mut response = request.send(scene.endpoint()?)?;
         self.read(scene, &mut response)?;
         let mut outcome = Outcome {
@@ -260,7 +260,7 @@ impl RequestStep {
         Ok(outcome)
     }
 
-    fn request(&self, scene: &Scene<'_>) -> Request {
+    fn request(&self, scene: &Scene<'_>) -> Result<Request, String> {
         let (method, target) = self.request.split_once(' ').unwrap_or(("GET", &self.request));
         let mut headers: Vec<(String, String)> =
             self.headers.iter().map(|(name, value)| (name.to_lowercase(), scene.filled(value))).collect();
@@ -270,10 +270,11 @@ impl RequestStep {
         }
         let body = match body {
             Some(Value::String(text)) => text.into_bytes(),
+            Some(body) if body.get("$base64").is_some() => directory::bytes_of(&body)?,
             Some(body) => body.to_string().into_bytes(),
             None => Vec::new(),
         };
-        Request { method: method.to_owned(), target: scene.filled(target), headers, body }
+        Ok(Request { method: method.to_owned(), target: scene.filled(target), headers, body })
     }
 
     /// Reads the response to its end, or until the step disconnects.

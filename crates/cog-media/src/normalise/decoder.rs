@@ -236,9 +236,13 @@ fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
         Ok(_) => JpegState::Complete,
         // Bytes between the segments, which every decoder skips.
         Err(DecodeErrors::FormatStatic(text)) if text.starts_with("[strict-mode]") => JpegState::Unknown,
-        Err(DecodeErrors::ExhaustedData | DecodeErrors::FormatStatic(_) | DecodeErrors::Format(_)) => {
-            JpegState::Damaged
-        }
+        Err(
+            DecodeErrors::ExhaustedData
+            | DecodeErrors::Format(_)
+            | DecodeErrors::FormatStatic(_)
+            | DecodeErrors::HuffmanDecode(_)
+            | DecodeErrors::MCUError(_),
+        ) => JpegState::Damaged,
         Err(_) => JpegState::Unknown,
     })
 }

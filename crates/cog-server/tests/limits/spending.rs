@@ -119,7 +119,7 @@ async fn budget_of_money_holds_for_simultaneous_requests() {
     body["_options"] = json!({ "model": PRICED });
     let answers = at_once(&site, EXECUTE, "application/json", &body).await;
     let calls = site.mock.request_count();
-    assert!((1..=3).contains(&calls), "{calls} calls");
+    assert!((1..=3).contains(&calls), "{calls} calls: {:?}", answers.first());
     assert_eq!(answers.iter().filter(|text| text.contains("fine")).count(), calls);
     let limits = BudgetLimits { max_cost: Some(1_000.0), ..BudgetLimits::default() };
     let site = Site::start(limited(limits), [late()]).await;
@@ -139,7 +139,7 @@ async fn retries_are_calls_of_the_budget() {
     let site = Site::start(limited(max_tokens(MAX_TOKENS)), [Reply::text("no JSON").usage(100, 4_000)]).await;
     at_once(&site, EXECUTE, "application/json", &body).await;
     let calls = site.mock.request_count();
-    assert!((1..=3).contains(&calls), "{calls} calls");
+    assert!((1..=3).contains(&calls), "{calls} calls: {:?}", answers.first());
 }
 
 #[tokio::test]

@@ -39,9 +39,11 @@ fn encoded(filters: &str, content: &str) -> String {
     format!("%PDF-1.7\n{objects}trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n")
 }
 
-/// Forty kilobytes that become five gigabytes: each pair of bytes is a run of 128, which are such pairs again.
+/// Forty kilobytes that become five gigabytes: each pair of bytes is a run of 128, which are such pairs again. The end has the
+/// mark of the end, 80, for each of the three levels, with the inner ones as literal bytes.
 fn bomb() -> String {
-    encoded("/ASCIIHexDecode /RunLengthDecode /RunLengthDecode /RunLengthDecode", &"81".repeat(20_000))
+    let content = format!("{}0200808080", "81".repeat(20_000));
+    encoded("/ASCIIHexDecode /RunLengthDecode /RunLengthDecode /RunLengthDecode", &content)
 }
 
 /// Returns the child process of a command, once it is confined.
