@@ -229,10 +229,8 @@ fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
     }
     let mut bytes = Vec::new();
     media.bytes().reader().read_to_end(&mut bytes)?;
-    let options =
-        DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
-    let decoded = JpegDecoder::new_with_options(ZCursor::new(&bytes), options).decode();
-    Ok(match decoded {
+    Ok(match decode_jpeg(&bytes) {
+        Ok(pixels) if is_cut(&bytes, &pixels) => JpegState::Damaged,
         Ok(_) => JpegState::Complete,
         // Bytes between the segments, which every decoder skips.
         Err(DecodeErrors::FormatStatic(text)) if text.starts_with("[strict-mode]") => JpegState::Unknown,
@@ -245,6 +243,27 @@ fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
         ) => JpegState::Damaged,
         Err(_) => JpegState::Unknown,
     })
+}
+
+fn decode_jpeg(bytes: &[u8]) -> Result<Vec<u8>, DecodeErrors> {
+    let options =
+        DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
+    JpegDecoder::new_with_options(ZCursor::new(bytes), options).decode()
+}
+
+/// Returns whether the mark of the end comes before the last pixels. The decoder fills those with grey and reports nothing; without
+/// the mark, it reports that the data end. A picture may be grey itself, so both must hold.
+fn is_cut(bytes: &[u8], pixels: &[u8]) -> bool {
+    const GREY: u8 = 128;
+    const FEW: usize = 3 * 16;
+    let is_grey = pixels.iter().rev().take(FEW).all(|value| *value == GREY);
+    // A progressive image that ends early is coarse, but whole.
+    let is_progressive = memchr::memmem::find(bytes, b"\xff\xc2").is_some();
+    if !is_grey || is_progressive {
+        return false;
+    }
+    let Some(end) = memchr::memmem::rfind(bytes, b"\xff\xd9") else { return false };
+    bytes.get(..end).is_some_and(|data| decode_jpeg(data).is_err())
 }
 
 /// Returns whether a profile fits the decoded colours: CMYK is decoded to RGB.

@@ -9,7 +9,7 @@ use std::{
 use cog_module::Finder;
 use cog_provider::{
     Breaker, BreakerSettings, HttpProvider, Provider,
-    vendors::{ProviderSettings, Vendor},
+    vendors::{ModelPrice, ProviderSettings, Vendor},
 };
 use cog_run::{
     Runtime, RuntimeBuilder,
@@ -169,12 +169,22 @@ pub(crate) async fn until(response: &mut Response, text: &str) -> String {
     received
 }
 
+/// A model whose price is known.
+pub(crate) const PRICED: &str = "gpt-4o-mini";
+
 fn provider(mock: &Mock) -> impl Provider + use<> {
     let settings = ProviderSettings {
         key: Some(Secret::new(KEY)),
         base_url: Some(mock.base_url(Wire::OpenAi)),
         model: Some("a-model".to_owned()),
         retries: 0,
+        // A server at another address than the vendor's has only the prices of the operator.
+        prices: [(
+            PRICED.to_owned(),
+            ModelPrice { input: 0.15, output: 0.6, cached_input: None, cache_write: None },
+        )]
+        .into_iter()
+        .collect(),
         ..ProviderSettings::default()
     };
     HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap()
