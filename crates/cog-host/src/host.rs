@@ -9,7 +9,7 @@ use std::{
 
 use cog_media::{Access, Uploads};
 use cog_module::Finder;
-use cog_provider::RecordingFault;
+use cog_provider::RecordingFailure;
 use cog_run::{ContextLimits, ContextStore, Runtime, RuntimeBuilder, events::RunEvents, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use cog_store::private;
@@ -160,7 +160,7 @@ pub struct Hosted {
     /// write.
     pub notes: Vec<String>,
     /// Tells why the recording, if there is one, lacks a reply.
-    pub recording: RecordingFault,
+    pub recording: RecordingFailure,
 }
 
 impl<'a> Host<'a> {

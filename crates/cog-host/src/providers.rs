@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use cog_provider::{
     Breaker, BreakerSettings, Choice, HttpProvider, OFFLINE, Pace, Provider, ProviderSelectError, Recording,
-    RecordingFault,
+    RecordingFailure,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_run::Providers;
@@ -33,13 +33,13 @@ pub struct Selected {
     /// The note for the user: `calling openai, model gpt-… (OPENAI_API_KEY is set)`.
     pub note: String,
     /// Tells why the recording, if there is one, lacks a reply.
-    pub recording: RecordingFault,
+    pub recording: RecordingFailure,
 }
 
 impl Selected {
     /// Returns providers whose replies are not recorded.
     pub fn new(providers: Providers, note: impl Into<String>) -> Self {
-        Self { providers, note: note.into(), recording: RecordingFault::default() }
+        Self { providers, note: note.into(), recording: RecordingFailure::default() }
     }
 }
 
@@ -323,7 +323,7 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> R
     let provider = provider.record(directory).map_err(|error| ErrorBody::from(&error))?;
     let note =
         format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), proxy_note(settings));
-    let recording = provider.recording_fault();
+    let recording = provider.recording_failure();
     Ok(Selected { providers: Providers::single(wrap(settings, provider)), note, recording })
 }
 

@@ -1,11 +1,16 @@
 //! Checks bytes and returns a media file.
 
+use std::io::{Read as _, Seek as _, SeekFrom};
+
 use cog_spec::Modality;
 
 use crate::{
     Checksum, LimitKind, Media, MediaDeclaration, MediaError, MediaInfo, MediaRules, Stored, Tool,
     heif::Picture,
-    kind::{container_of, convertible, describe_unknown, is_named, modality_of, sniff_stored, with_codec},
+    kind::{
+        HEAD, container_of, convertible, describe_unknown, end_of_tag, is_named, modality_of, sniff,
+        tagged_type, with_codec,
+    },
     normalise::read_header,
     rules::PADDING_MS,
     store::run_blocking,
@@ -198,6 +203,20 @@ async fn type_of(stored: &Stored) -> Result<Option<&'static str>, MediaError> {
     }
     let stored = stored.clone();
     run_blocking(move || Ok(sniff_stored(&stored)?)).await
+}
+
+/// Returns the type of stored content, also of audio after a long ID3 tag, whose cover fills more than the head.
+///
+/// # Errors
+/// If the stored bytes cannot be read.
+pub(crate) fn sniff_stored(stored: &Stored) -> std::io::Result<Option<&'static str>> {
+    let head = stored.head();
+    let Some(end) = end_of_tag(head).filter(|end| *end >= head.len()) else { return Ok(sniff(head)) };
+    let mut reader = stored.reader();
+    reader.seek(SeekFrom::Start(end as u64))?;
+    let mut after = Vec::new();
+    reader.take(HEAD as u64).read_to_end(&mut after)?;
+    Ok(Some(tagged_type(&after)))
 }
 
 /// Verifies the checksum on a thread that may block.

@@ -3,14 +3,9 @@
 mod mpeg;
 pub(crate) mod ogg;
 
-use std::{
-    io::{Read as _, Seek as _, SeekFrom},
-    path::Path,
-};
+use std::path::Path;
 
 use cog_spec::Modality;
-
-use crate::Stored;
 
 /// How many of the first bytes decide the type.
 pub(crate) const HEAD: usize = 8192;
@@ -37,20 +32,6 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
         "video/x-m4v" => "video/mp4",
         found => found,
     })
-}
-
-/// Returns the type of stored content, also of audio after a long ID3 tag, whose cover fills more than the head.
-///
-/// # Errors
-/// If the stored bytes cannot be read.
-pub(crate) fn sniff_stored(stored: &Stored) -> std::io::Result<Option<&'static str>> {
-    let head = stored.head();
-    let Some(end) = end_of_tag(head).filter(|end| *end >= head.len()) else { return Ok(sniff(head)) };
-    let mut reader = stored.reader();
-    reader.seek(SeekFrom::Start(end as u64))?;
-    let mut after = Vec::new();
-    reader.take(HEAD as u64).read_to_end(&mut after)?;
-    Ok(Some(tagged_type(&after)))
 }
 
 /// Returns the type of content that the crate `infer` takes for something else.
@@ -91,7 +72,7 @@ pub(crate) fn end_of_tag(head: &[u8]) -> Option<usize> {
 }
 
 /// Returns the type of what follows an ID3 tag: MPEG audio, unless it says something else.
-fn tagged_type(after: &[u8]) -> &'static str {
+pub(crate) fn tagged_type(after: &[u8]) -> &'static str {
     sniff(after).filter(|found| found.starts_with("audio/")).unwrap_or("audio/mpeg")
 }
 
@@ -316,7 +297,7 @@ mod tests {
             let mut store = crate::Store::with_limit(1 << 20).in_memory(0);
             store.push(&tag).unwrap();
             store.push(after).unwrap();
-            assert_eq!(sniff_stored(&store.finish()).unwrap(), Some(expected));
+            assert_eq!(crate::check::sniff_stored(&store.finish()).unwrap(), Some(expected));
         }
     }
 

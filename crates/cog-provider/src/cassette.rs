@@ -14,7 +14,7 @@ use std::{
 };
 
 pub(crate) use self::record::Replayer;
-pub use self::record::{Pace, RecordingFault};
+pub use self::record::{Pace, RecordingFailure};
 use cog_json::{Node, ToJson, Value, Writer};
 use cog_spec::Secret;
 pub(crate) use record::Recorder;

@@ -23,7 +23,7 @@ use self::{call::Call, client::Client};
 use crate::{
     ListedModel, ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError,
     WireRequest,
-    cassette::{Recorder, Recording, RecordingFault, Replayer},
+    cassette::{Recorder, Recording, RecordingFailure, Replayer},
     protocol::{ProtocolKind, RequestContext},
     transport::Transport,
     vendors::{AuthRequirement, ProviderSettings, Vendor, is_own, normalize_base_url, protocol_at},
@@ -50,7 +50,7 @@ pub struct HttpProvider {
     info: ProviderInfo,
     settings: ProviderSettings,
     transport: Arc<dyn Transport>,
-    recording: RecordingFault,
+    recording: RecordingFailure,
     replays: bool,
     /// Whether requests have marks for the cache. A gateway may reject them, and a recording is independent of them.
     marks_cache: bool,
@@ -73,7 +73,7 @@ impl HttpProvider {
     }
 
     /// Records every request and reply in a cassette (docs/spec/golden-tests.md). Keys in them are masked. A reply that cannot
-    /// be stored is passed on; [`HttpProvider::recording_fault`] tells it.
+    /// be stored is passed on; [`HttpProvider::recording_failure`] tells it.
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
@@ -88,7 +88,7 @@ impl HttpProvider {
     }
 
     /// Returns what tells whether a recording lacks a reply.
-    pub fn recording_fault(&self) -> RecordingFault {
+    pub fn recording_failure(&self) -> RecordingFailure {
         self.recording.clone()
     }
 
@@ -137,7 +137,7 @@ impl HttpProvider {
         }
         info.own_prices.clone_from(&settings.prices);
         info.key.clone_from(&settings.key);
-        let recording = RecordingFault::default();
+        let recording = RecordingFailure::default();
         Self { vendor, base_url, protocol, info, settings, transport, recording, replays: false, marks_cache }
     }
 

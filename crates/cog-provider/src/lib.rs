@@ -46,7 +46,7 @@ pub mod vendors;
 
 pub use breaker::{Breaker, BreakerSettings};
 #[cfg(feature = "http")]
-pub use cassette::{Pace, Recording, RecordingFault};
+pub use cassette::{Pace, Recording, RecordingFailure};
 pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, provider_names};
 pub use error::{ConnectErrorKind, Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
 pub use formats::{Formats, ManyImages};

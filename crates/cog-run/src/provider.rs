@@ -22,7 +22,7 @@ pub use cog_provider::{
 };
 #[cfg(feature = "providers")]
 pub use cog_provider::{
-    Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, RecordingFault, choose, protocol,
+    Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, RecordingFailure, choose, protocol,
     provider_names, vendors,
 };
 pub use cog_spec::{

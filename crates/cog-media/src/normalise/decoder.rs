@@ -230,8 +230,10 @@ fn check_jpeg(media: &Media) -> Result<JpegState, MediaError> {
     let mut bytes = Vec::new();
     media.bytes().reader().read_to_end(&mut bytes)?;
     Ok(match decode_jpeg(&bytes) {
-        Ok(pixels) if is_cut(&bytes, &pixels) => JpegState::Damaged,
-        Ok(_) => JpegState::Complete,
+        Ok(pixels) => match is_cut(&bytes, pixels) {
+            true => JpegState::Damaged,
+            false => JpegState::Complete,
+        },
         // Bytes between the segments, which every decoder skips.
         Err(DecodeErrors::FormatStatic(text)) if text.starts_with("[strict-mode]") => JpegState::Unknown,
         Err(
@@ -251,19 +253,21 @@ fn decode_jpeg(bytes: &[u8]) -> Result<Vec<u8>, DecodeErrors> {
     JpegDecoder::new_with_options(ZCursor::new(bytes), options).decode()
 }
 
-/// Returns whether the mark of the end comes before the last pixels. The decoder fills those with grey and reports nothing; without
-/// the mark, it reports that the data end. A picture may be grey itself, so both must hold.
-fn is_cut(bytes: &[u8], pixels: &[u8]) -> bool {
-    const GREY: u8 = 128;
-    const FEW: usize = 3 * 16;
-    let is_grey = pixels.iter().rev().take(FEW).all(|value| *value == GREY);
+/// Returns whether the mark of the end comes before the last pixels. The decoder goes on with zeros there and reports nothing. If
+/// other bits before the mark change the pixels, they belong to pixels that are missing.
+fn is_cut(bytes: &[u8], pixels: Vec<u8>) -> bool {
+    const END: &[u8] = b"\xff\xd9";
+    const OTHER_BITS: [u8; 64] = [0x55; 64];
     // A progressive image that ends early is coarse, but whole.
-    let is_progressive = memchr::memmem::find(bytes, b"\xff\xc2").is_some();
-    if !is_grey || is_progressive {
+    if memchr::memmem::find(bytes, b"\xff\xc2").is_some() {
         return false;
     }
-    let Some(end) = memchr::memmem::rfind(bytes, b"\xff\xd9") else { return false };
-    bytes.get(..end).is_some_and(|data| decode_jpeg(data).is_err())
+    let Some(end) = memchr::memmem::rfind(bytes, END) else { return false };
+    let checksum = crc32fast::hash(&pixels);
+    // Two images of the largest size need not be in memory.
+    drop(pixels);
+    let data = bytes.get(..end).unwrap_or_default();
+    decode_jpeg(&[data, &OTHER_BITS, END].concat()).is_ok_and(|pixels| crc32fast::hash(&pixels) != checksum)
 }
 
 /// Returns whether a profile fits the decoded colours: CMYK is decoded to RGB.

@@ -27,9 +27,9 @@ use crate::{
 /// The reason that a cassette lacks a reply, if it does: the disk may be full. The reply is passed on nevertheless, because it is
 /// paid for, so whoever records asks at the end. Clones share the reason.
 #[derive(Debug, Clone, Default)]
-pub struct RecordingFault(Arc<OnceLock<ProviderError>>);
+pub struct RecordingFailure(Arc<OnceLock<ProviderError>>);
 
-impl RecordingFault {
+impl RecordingFailure {
     /// Returns the first reason.
     pub fn error(&self) -> Option<&ProviderError> {
         self.0.get()
@@ -46,7 +46,7 @@ pub(crate) struct Recorder {
     recording: Recording,
     keys: Vec<Secret>,
     next: AtomicU32,
-    fault: RecordingFault,
+    fault: RecordingFailure,
     inner: Arc<dyn Transport>,
 }
 
@@ -56,7 +56,7 @@ impl Recorder {
         directory: PathBuf,
         recording: Recording,
         keys: Vec<Secret>,
-        fault: RecordingFault,
+        fault: RecordingFailure,
         inner: Arc<dyn Transport>,
     ) -> Result<Self, ProviderError> {
         cassette::create_directory(&directory).map_err(|error| cassette_error(&directory, error))?;
@@ -124,7 +124,7 @@ struct ChunkWriter {
     file: Option<File>,
     /// The file with the request.
     exchange: PathBuf,
-    fault: RecordingFault,
+    fault: RecordingFailure,
     mask: Masks,
     started: Instant,
 }

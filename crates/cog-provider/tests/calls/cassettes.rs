@@ -172,7 +172,7 @@ async fn reply_that_cannot_be_recorded_is_passed_on() {
     let directory = tempfile::tempdir().unwrap();
     let mock = Mock::start([Reply::text("{}")]);
     let recording = provider(Wire::OpenAi, &mock).record(directory.path()).unwrap();
-    let fault = recording.recording_fault();
+    let fault = recording.recording_failure();
     assert!(fault.error().is_none());
     std::fs::write(directory.path().join("0001.ndjson"), "in the way").unwrap();
     assert_eq!(answer(&events_of(&recording, &simple_request()).await.unwrap()), "{}");

@@ -14,7 +14,7 @@ use cog_host::{
 };
 use cog_media::Delivery;
 use cog_module::{Choice, Module};
-use cog_provider::RecordingFault;
+use cog_provider::RecordingFailure;
 use cog_run::{
     Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Value, events::Trace,
     sessions::StoredRun, tools::Approval,
@@ -64,7 +64,7 @@ pub(super) fn run_with(
     let trace = args.trace.as_ref().map(|_| Trace::default());
     let module = None;
     let not_logged = Arc::default();
-    let recording = RecordingFault::default();
+    let recording = RecordingFailure::default();
     let mut run = Run { args, settings, console, log, not_logged, module, start, approval, trace, recording };
     // Each confirmation that is typed continues the run, which may be halted again by its next call.
     loop {
@@ -105,7 +105,7 @@ struct Run<'a> {
     /// The messages of the run.
     trace: Option<Trace>,
     /// Tells why the recording lacks a reply, if it does.
-    recording: RecordingFault,
+    recording: RecordingFailure,
 }
 
 /// The module of a run, and who chose it.
