@@ -216,7 +216,6 @@ impl Placeholder {
     }
 
     /// Reads a value of a report.
-    #[cfg(feature = "decode")]
     pub(crate) fn read(value: &str) -> Option<Self> {
         [Self::XfaForm, Self::Portfolio].into_iter().find(|placeholder| placeholder.as_str() == value)
     }
