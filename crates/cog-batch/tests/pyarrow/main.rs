@@ -8,7 +8,9 @@ use std::{
     process::Command,
 };
 
-use cog_batch::{Description, Format, Journal, JournalPaths, Order, Output, Resume, Row, RowHash, Source};
+use cog_batch::{
+    Description, Format, Journal, JournalPaths, Order, Output, Resume, Row, RowHash, RowResult, Source,
+};
 use cog_schema::{Contract, Rules};
 use cog_spec::{Format as ModuleFormat, Manifest};
 use serde_json::{Value, json};
@@ -117,7 +119,9 @@ async fn pyarrow_reads_the_results() {
         for (row, mut result) in (0..).zip(results) {
             result["row"] = json!(row);
             let ok = result["ok"] == true;
-            journal.append(row, RowHash::from_u64(0), ok, result.to_string().as_bytes()).await.unwrap();
+            let line = result.to_string();
+            let result = RowResult::from_line(row, RowHash::from_u64(0), ok, line.as_bytes());
+            journal.append(&result).await.unwrap();
         }
         let mut results = journal.close().await.unwrap();
         let contract = compile(&case["contract"]);
