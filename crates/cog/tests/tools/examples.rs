@@ -13,7 +13,7 @@ fn examples_in_help_work() {
     let mut failed = Vec::new();
     for command in commands() {
         let words: Vec<&str> = command.split(' ').collect();
-        for example in examples(&help(&words)).into_iter().filter(|example| !needs_jobs(example)) {
+        for example in examples(&help(&words)).into_iter().filter(|example| !needs_others(example)) {
             let output = typed(&example);
             tried += 1;
             if !is_as_described(&example, &output) {
@@ -26,12 +26,12 @@ fn examples_in_help_work() {
     assert!(failed.is_empty(), "{} of {tried} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Whether an example needs the batch interface of a vendor, or workers. The command-line tests `batch::via` and the tests
-/// `nats::batches` run these commands.
-fn needs_jobs(example: &str) -> bool {
+/// Whether an example needs the batch interface of a vendor, workers, or a server. The command-line tests `batch::via` and
+/// `serve` and the tests `nats::batches` run these commands.
+fn needs_others(example: &str) -> bool {
     let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
     let needs_queue = example.starts_with("cog batch status") || example.starts_with("cog jobs ");
-    needs_workers || needs_queue || example.contains("--via ")
+    needs_workers || needs_queue || example.contains("--via ") || example.starts_with("cog healthcheck")
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.

@@ -19,7 +19,7 @@ fn job_runs_once_and_is_acknowledged_after_its_result_is_stored() {
     client.publish(Some("a.3"), r#"{"module":"m","input":{}}"#);
     client.publish(Some("a.4"), r#"{"module":"absent","input":{}}"#);
     let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
-    command.env("COG_NATS_MODULE_WAIT", "0s"); // no other worker can have the module
+    command.env("COG_NATS_MODULE_WAIT", "1ms"); // no other worker can have the module
     let worker = Working::start(command);
     assert_eq!(client.envelope("a.1")["data"]["result"], "fine");
     assert_eq!(client.envelope("a.3")["error"]["code"], "E1002", "an error is a result");
@@ -290,7 +290,7 @@ fn failed_jobs_are_listed_retried_and_removed() {
     client.publish(Some("j.1"), r#"{"module":"late","input":{"query":"why?"}}"#);
     client.publish(Some("j.2"), "no JSON");
     let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
-    command.env("COG_NATS_MODULE_WAIT", "0s");
+    command.env("COG_NATS_MODULE_WAIT", "1ms");
     let without = Working::start(command);
     client.all_done();
     drop(without.stop());
