@@ -66,8 +66,9 @@ FREE = {"schema", "parameters", "input_schema", "parametersJsonSchema", "input",
 
 # Recordings that the vendor's own client reads differently: other formats, incomplete replies, errors, unknown fields.
 NOT_FOR_CLIENTS = {
-    "array", "continuation", "error_in_stream", "image_incomplete", "image_unknown", "incomplete", "linked",
-    "nested_error", "only_final", "unknown",
+    "array", "base_resp", "comment_as_data", "continuation", "done", "done_only", "error_in_stream", "error_text", "gateway_error",
+    "image_incomplete", "image_unknown", "incomplete", "index_counts_tokens", "item_twice", "linked", "nested_error", "only_final",
+    "unknown",
 }
 
 
