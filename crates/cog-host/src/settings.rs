@@ -284,8 +284,13 @@ impl Settings {
         keys.chain(self.telemetry.keys()).collect()
     }
 
-    /// Returns the model that a file sets for one provider; the project's file wins.
+    /// Returns the model that a variable or a file sets for one provider. The variable wins, then the project's file.
     pub fn model_for(&self, vendor: &Vendor) -> Option<Setting<String>> {
+        if let Some(name) = vendor.model_var()
+            && let Some(value) = self.environment.get(&name)
+        {
+            return Some(Setting { value, source: Source::variable(name) });
+        }
         [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten().find_map(|file| {
             let model = file.content.providers.get(vendor.name)?.model.clone()?;
             Some(Setting::from_file(model, &file.path))

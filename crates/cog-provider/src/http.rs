@@ -209,7 +209,9 @@ impl HttpProvider {
     fn context<'a>(&'a self, request: &'a ModelRequest) -> Result<RequestContext<'a>, RequestError> {
         let model = self.info.model_or_default(&request.model);
         if model.is_empty() {
-            return Err(RequestError::NoModel { vendor: self.vendor.title, name: self.vendor.name });
+            let Vendor { title: vendor, name, .. } = self.vendor;
+            let variable = self.vendor.model_var().unwrap_or_default();
+            return Err(RequestError::NoModel { vendor, name, variable });
         }
         let Self { vendor, base_url, protocol, marks_cache, .. } = self;
         Ok(RequestContext {

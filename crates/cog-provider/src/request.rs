@@ -345,6 +345,8 @@ pub enum RequestError {
         vendor: &'static str,
         /// Its name in settings.
         name: &'static str,
+        /// The variable that sets its model.
+        variable: String,
     },
     /// An invalid model name.
     #[error("`{model}` is not a valid model name")]
@@ -428,9 +430,9 @@ impl RequestError {
             Self::SchemaWithTools { .. } => "Send the schema as text, or choose another model.".to_owned(),
             Self::ForcedTool { .. } => "Let the model decide, or set --effort none.".to_owned(),
             Self::ToolName { .. } => "Rename the tool.".to_owned(),
-            Self::NoModel { name, .. } => format!(
-                "Set a model with --model or LLM_MODEL, which are for the first provider, or with `model` under \
-                 `[providers.{name}]` in cog.toml. `cog doctor` lists the models of a provider."
+            Self::NoModel { name, variable, .. } => format!(
+                "Set a model with --model or LLM_MODEL, which are for the first provider, or for this one with {variable} or \
+                 with `model` under `[providers.{name}]` in cog.toml. `cog doctor` lists the models of a provider."
             ),
             Self::BadModel { .. } => {
                 "Set a model with --model or LLM_MODEL. `cog doctor` lists the models of a provider."

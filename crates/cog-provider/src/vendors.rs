@@ -216,6 +216,12 @@ impl Vendor {
         row.map(|(_, date)| *date)
     }
 
+    /// Returns the variable that sets the model, named like the one for the base URL: `VLLM_MODEL`.
+    pub fn model_var(&self) -> Option<String> {
+        let stem = self.base_url_vars.iter().find_map(|name| name.strip_suffix("_BASE_URL"))?;
+        Some(format!("{stem}_MODEL"))
+    }
+
     /// Returns the variable to name in messages about the key.
     pub fn key_var(&self) -> Option<&'static str> {
         self.key_vars.first().copied()

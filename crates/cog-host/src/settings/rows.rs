@@ -184,7 +184,7 @@ impl Settings {
             .collect()
     }
 
-    /// Returns the model that a file sets for a provider.
+    /// Returns the model that a variable or a file sets for a provider.
     pub(super) fn model_row(&self, vendor: &Vendor) -> Option<Row> {
         let name = format!("providers.{}.model", vendor.name);
         Some(Row::new(&name, &self.model_for(vendor)?, |model| DisplayValue::Text(model.clone())))

@@ -65,6 +65,17 @@ fn operator_file_sets_keys_that_no_variable_sets() {
 }
 
 #[test]
+fn variable_of_one_provider_sets_its_model() {
+    let file = "model = \"m\"\n[providers.vllm]\nmodel = \"of-file\"\n[providers.azure]\nmodel = \"d\"\n";
+    let found = settings(&[("VLLM_MODEL", "of-variable"), ("AZURE_OPENAI_MODEL", " ")], Some(file)).unwrap();
+    let of = |name| found.model_for(Vendor::by_name(name).unwrap());
+    let vllm = of("vllm").unwrap();
+    assert_eq!((vllm.value.as_str(), vllm.source), ("of-variable", Source::variable("VLLM_MODEL")));
+    assert_eq!(of("azure").unwrap().value, "d", "a blank variable is unset");
+    assert_eq!((of("openai"), found.model.value.as_deref()), (None, Some("m")));
+}
+
+#[test]
 fn protocol_is_set_by_variable_or_operator_file() {
     let file = "[providers.openai]\nprotocol = \"chat\"\n";
     assert_eq!(settings(&[], Some(file)).unwrap().variable("OPENAI_PROTOCOL").as_deref(), Some("chat"));

@@ -233,10 +233,28 @@ fn each_provider_of_a_matrix_can_have_a_model() {
         command.env("VLLM_BASE_URL", mock.base_url(Wire::OpenAi)).output().unwrap()
     };
     let advice = stdout(&run());
-    assert!(advice.contains("under `[providers.vllm]` in cog.toml"), "{advice}");
+    assert!(
+        advice.contains("with VLLM_MODEL or with `model` under `[providers.vllm]` in cog.toml"),
+        "{advice}"
+    );
     place.write("cog.toml", "[providers.vllm]\nmodel = \"m9\"\n");
     assert!(stdout(&run()).contains("vllm/m9"));
     assert_eq!(mock.requests().last().unwrap().body["model"], "m9");
+}
+
+#[test]
+fn fallback_has_the_model_of_its_own_variable() {
+    let place = place(DATA);
+    let mock = Mock::start([Reply::error(503, "busy"), reply(DATA)]);
+    let mut command = asking(&place, &mock, &["--provider", "openai,vllm"]);
+    command
+        .env("VLLM_BASE_URL", mock.base_url(Wire::OpenAi))
+        .env("VLLM_MODEL", "qwen")
+        .env("LLM_MODEL", "m1");
+    command.env("COG_RETRIES", "0");
+    command.output().unwrap();
+    let models: Vec<_> = mock.requests().iter().map(|request| request.body["model"].clone()).collect();
+    assert_eq!(models, ["m1", "qwen"]);
 }
 
 #[test]
