@@ -1,5 +1,8 @@
 //! Files and directories that only this user may read: they contain inputs and answers.
 
+#[cfg(unix)]
+mod group;
+
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read as _},
@@ -32,11 +35,15 @@ pub fn create_directory(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Whether other users of this machine may write a file or directory. False on systems without such modes.
+/// Whether other users of this machine may write a file or directory. The private group of its owner is not others. False on
+/// systems without such modes.
 pub fn is_writable_by_others(path: &Path) -> bool {
     #[cfg(unix)]
-    return fs::metadata(path)
-        .is_ok_and(|about| std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o022 != 0);
+    return fs::metadata(path).is_ok_and(|about| {
+        use std::os::unix::fs::MetadataExt as _;
+        let by_group = about.mode() & 0o020 != 0 && !group::is_private(about.gid(), about.uid());
+        about.mode() & 0o002 != 0 || by_group
+    });
     #[cfg(not(unix))]
     return {
         let _ = path;

@@ -57,7 +57,7 @@ fn directory_that_others_may_write_is_noted() {
     let (place, mock) = (place(), mock(1));
     std::fs::create_dir(place.path().join("answers")).unwrap();
     let note = "note: the cache answers can be written by other users of this machine";
-    for (mode, expected) in [(0o755, None), (0o720, Some("run `chmod go-w answers`")), (0o777, Some(note))] {
+    for (mode, expected) in [(0o755, None), (0o702, Some("run `chmod go-w answers`")), (0o777, Some(note))] {
         std::fs::set_permissions(place.path().join("answers"), PermissionsExt::from_mode(mode)).unwrap();
         let output = run(&place, &mock).output().unwrap();
         assert!(output.status.success());
