@@ -17,6 +17,9 @@ const MAX_NESTED: usize = 64;
 #[derive(Default)]
 pub(super) struct Drafts {
     open: Option<OpenMark>,
+    /// The last draft, unless a document came after it. If a mark like its own was mentioned in it, the mention may have been
+    /// the opening mark that the closing mark belonged to, and a further closing mark ends the draft.
+    closed: Option<OpenMark>,
     mentions: Vec<Mention>,
     /// What the drafts so far are.
     pub(super) kind: Option<Draft>,
@@ -44,6 +47,8 @@ struct OpenMark {
     nested: Vec<MarkName>,
     /// The number of further ones.
     unnamed: usize,
+    /// The number of marks like this one that are only mentioned inside it.
+    mentioned: usize,
 }
 
 /// What a draft is. Of several kinds, the last one here is reported.
@@ -90,7 +95,13 @@ impl MarkName {
 
 impl OpenMark {
     fn new(mark: &Mark) -> Self {
-        Self { name: MarkName::of(mark), is_reasoning: mark.is_reasoning(), nested: Vec::new(), unnamed: 0 }
+        Self {
+            name: MarkName::of(mark),
+            is_reasoning: mark.is_reasoning(),
+            nested: Vec::new(),
+            unnamed: 0,
+            mentioned: 0,
+        }
     }
 
     /// Returns whether a mark can close this one. Models confuse the names of reasoning: `<think>…</thinking>`.
@@ -218,7 +229,9 @@ impl Drafts {
             Role::AfterCall => is_token,
             // Reasoning about a tag names it without closing it. Channels do not nest: each header begins a new one.
             Role::Open if !is_channel && open.is_like(mark) => {
-                if !markup::is_mention(text, at, mark).or(is_end.then_some(false))? {
+                if markup::is_mention(text, at, mark).or(is_end.then_some(false))? {
+                    open.mentioned += 1;
+                } else {
                     open.nest(mark);
                 }
                 false
@@ -235,7 +248,7 @@ impl Drafts {
             self.kind = self.kind.max(Some(Draft::ToolCall));
         }
         if closed {
-            self.open = None;
+            self.closed = self.open.take();
             return Some(Step::Closed(end));
         }
         Some(Step::Skip(end))
@@ -271,9 +284,21 @@ impl Drafts {
                     if mention.is_before && !is_quoted { self.lone(mark, text, at) } else { Step::Skip(end) }
                 }
                 None if mark.is_weak || is_mention? => Step::Skip(end),
+                None if self.closes_again(mark) => Step::Closed(end),
                 None => self.lone(mark, text, at),
             },
         })
+    }
+
+    /// Whether a closing mark ends the last draft, which an earlier one has not ended.
+    fn closes_again(&mut self, mark: &Mark) -> bool {
+        match &mut self.closed {
+            Some(closed) if closed.mentioned > 0 && closed.is_like(mark) => {
+                closed.mentioned -= 1;
+                true
+            }
+            _ => false,
+        }
     }
 
     fn lone(&mut self, mark: &Mark, text: &str, at: usize) -> Step {

@@ -204,20 +204,21 @@ impl Seeker {
 
     fn skip_draft(&mut self, text: &str) -> SeekStep {
         match self.drafts.end(text, self.pos, self.is_end) {
-            Ok(end) => {
-                self.pos = end;
-                // After a document, a draft changes nothing before it.
-                if !self.stops_at_tag {
-                    self.body = end;
-                    self.tail = end;
-                }
-                self.go_on(Phase::Prose)
-            }
+            Ok(end) => self.end_draft(end),
             Err(pos) => {
                 self.pos = pos;
                 ControlFlow::Break(None)
             }
         }
+    }
+
+    fn end_draft(&mut self, end: usize) -> SeekStep {
+        // After a document, a draft changes nothing before it.
+        if !self.stops_at_tag {
+            self.body = end;
+            self.tail = end;
+        }
+        self.dismiss(end)
     }
 
     fn skip_prose(&mut self, text: &str) -> SeekStep {
@@ -247,7 +248,8 @@ impl Seeker {
                 self.go_on(Phase::Draft)
             }
             Step::Lone(end) => self.end_reasoning(end),
-            Step::Skip(end) | Step::Closed(end) => self.dismiss(end),
+            Step::Closed(end) => self.end_draft(end),
+            Step::Skip(end) => self.dismiss(end),
             Step::Cut => ControlFlow::Break(None),
             Step::Text if text.as_bytes().get(self.pos) == Some(&b'[') => self.begin(text.as_bytes()),
             Step::Text => self.dismiss(self.pos + first_length(text, self.pos)),

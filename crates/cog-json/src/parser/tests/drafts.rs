@@ -92,6 +92,23 @@ fn nested_marks_end_with_the_outer_one() {
     assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning));
 }
 
+/// A mark after a word may be mentioned, or may open something inside its own kind.
+#[test]
+fn second_closing_mark_ends_a_draft_that_mentions_its_own_mark() {
+    for inside in ["a<note>b</note>", "[1, 2<note></note>\n", "as <note>maybe DRAFT</note>, so\n"] {
+        let draft = format!("<note>{inside}</note>\n");
+        assert_eq!(read(&format!("{draft}REAL")), Ok(REAL.to_owned()), "{draft}");
+        assert_eq!(read(&format!("{draft}7")), Ok("7".to_owned()), "{draft}");
+        assert_eq!(read(&format!("REAL\n{draft}")), Ok(REAL.to_owned()), "{draft}");
+        assert_eq!(read(&format!("REAL\n{draft}REAL")), Ok("several".to_owned()), "{draft}");
+    }
+    // Only the first closing mark is missing here.
+    assert_eq!(read("<note>The tag <note> is mine.</note>\nREAL"), Ok(REAL.to_owned()));
+    // An object between the two closing marks is inside the draft.
+    assert_eq!(read("<note>a<note>b</note>DRAFT</note>\nREAL"), Ok(REAL.to_owned()));
+    assert_eq!(read("REAL\n<note>a<note>b</note>DRAFT</note>\nREAL"), Ok("several".to_owned()));
+}
+
 #[test]
 fn arguments_of_tool_calls_are_no_answer() {
     for text in [
