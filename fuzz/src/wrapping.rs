@@ -78,7 +78,7 @@ impl Reply {
     /// Builds a reply; each byte decides about one part.
     pub fn new(bytes: &[u8]) -> Self {
         let reply = Reply { text: String::new(), answers: Vec::new(), is_regular: true };
-        let mut builder = Builder { bytes: bytes.iter(), objects: 0, reply };
+        let mut builder = Builder { bytes: bytes.iter(), objects: 0, is_after_scrap: false, reply };
         while builder.reply.text.len() < MAX_TEXT && !builder.bytes.as_slice().is_empty() {
             if builder.part(&mut Place::default()) == Flow::End {
                 break;
@@ -118,6 +118,8 @@ struct Mark {
 struct Builder<'a> {
     bytes: std::slice::Iter<'a, u8>,
     objects: usize,
+    /// Whether the text ends in a scrap.
+    is_after_scrap: bool,
     reply: Reply,
 }
 
@@ -132,6 +134,7 @@ impl Builder<'_> {
     }
 
     fn push(&mut self, text: &str) {
+        self.is_after_scrap = false;
         self.reply.text.push_str(text);
     }
 
@@ -146,6 +149,7 @@ impl Builder<'_> {
                 self.reply.is_regular = false;
                 let scrap = self.choose(&SCRAPS);
                 self.push(scrap);
+                self.is_after_scrap = true;
                 Flow::More
             }
             3 | 4 => {
@@ -237,6 +241,10 @@ impl Builder<'_> {
 
     /// Adds a mark with up to three parts inside. One in four drafts outside others is never closed.
     fn enclosed(&mut self, mark: Mark) -> Flow {
+        // Right after a word, a second mark of the same kind could also be mentioned in the first one.
+        if self.is_after_scrap {
+            self.push("\n");
+        }
         self.push(&mark.open);
         let mut place = mark.place;
         for _ in 0..self.next() % 4 {

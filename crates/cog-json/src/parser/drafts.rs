@@ -229,7 +229,8 @@ impl Drafts {
             Role::AfterCall => is_token,
             // Reasoning about a tag names it without closing it. Channels do not nest: each header begins a new one.
             Role::Open if !is_channel && open.is_like(mark) => {
-                if markup::is_mention(text, at, mark).or(is_end.then_some(false))? {
+                let is_mention = markup::is_mention(text, at, mark).or(is_end.then_some(false))?;
+                if is_mention && !is_closed_at(text, end, mark, is_end)? {
                     open.mentioned += 1;
                 } else {
                     open.nest(mark);
@@ -326,6 +327,15 @@ impl Drafts {
     /// Returns the index of the mention that the mark closes.
     fn mentioned(&self, mark: &Mark) -> Option<usize> {
         self.mentions.iter().rposition(|one| one.name.is(mark))
+    }
+}
+
+/// Whether the closing mark of `mark` is at `at`. `None` if the text ends before that is known.
+fn is_closed_at(text: &str, at: usize, mark: &Mark, is_end: bool) -> Option<bool> {
+    match markup::read(text, at, is_end) {
+        Look::Mark(next) => Some(next.role == Role::Close && MarkName::of(mark).is(&next)),
+        Look::Cut => None,
+        Look::None => (at < text.len() || is_end).then_some(false),
     }
 }
 

@@ -102,7 +102,9 @@ fn second_closing_mark_ends_a_draft_that_mentions_its_own_mark() {
         assert_eq!(read(&format!("REAL\n{draft}")), Ok(REAL.to_owned()), "{draft}");
         assert_eq!(read(&format!("REAL\n{draft}REAL")), Ok("several".to_owned()), "{draft}");
     }
-    // Only the first closing mark is missing here.
+    // A mark that is closed at once is no mention.
+    assert_eq!(read("<note>like a<note></note> so\nDRAFT"), Err(SyntaxErrorKind::OnlyReasoning));
+    // The mention has no closing mark here.
     assert_eq!(read("<note>The tag <note> is mine.</note>\nREAL"), Ok(REAL.to_owned()));
     // An object between the two closing marks is inside the draft.
     assert_eq!(read("<note>a<note>b</note>DRAFT</note>\nREAL"), Ok(REAL.to_owned()));
