@@ -6,6 +6,8 @@
 //! - `body`: the same deltas in one body of known length, in one write.
 //! - `flood-N`: N deltas of sixteen bytes, each a write.
 //! - `idle`: one delta, then nothing until the client goes.
+//! - `broken`: the status 500.
+//! - `tool`: a call of the tool `load`, and the whole answer to its result.
 
 use std::{
     io::{Error, Result},
@@ -99,6 +101,11 @@ impl Mock {
                 Script::Whole => stream.write_all(&whole).await?,
                 Script::Events => stream.write_all(&events).await?,
                 Script::Body => stream.write_all(&body).await?,
+                Script::Broken => stream.write_all(BROKEN).await?,
+                Script::Tool if find(&request, br#""role":"tool""#).is_some() => {
+                    stream.write_all(&whole).await?;
+                }
+                Script::Tool => stream.write_all(&tool_call()).await?,
                 script => self.write_script(&mut stream, script).await?,
             }
         }
@@ -124,7 +131,7 @@ impl Mock {
                     send(stream, &delta(&format!("{:0width$}|", self.now(), width = STAMP))).await?;
                 }
             }
-            Script::Whole | Script::Events | Script::Body => {}
+            Script::Whole | Script::Events | Script::Body | Script::Broken | Script::Tool => {}
         }
         send(stream, &delta(r#""},"error":null}"#)).await?;
         send(stream, END).await?;
@@ -140,6 +147,8 @@ enum Script {
     Paced { deltas: u64, pause: Duration },
     Flood { deltas: u64 },
     Idle,
+    Broken,
+    Tool,
 }
 
 impl Script {
@@ -156,6 +165,8 @@ impl Script {
             "idle" => Self::Idle,
             "events" => Self::Events,
             "body" => Self::Body,
+            "broken" => Self::Broken,
+            "tool" => Self::Tool,
             _ => Self::Whole,
         }
     }
@@ -201,6 +212,15 @@ fn chunk(text: &str) -> String {
 fn whole() -> Vec<u8> {
     let text = format!(r#"{{"ok":true,"meta":{META},"data":{DATA},"error":null}}"#);
     of_known_length(&format!("{}{END}", delta(&text)))
+}
+
+const BROKEN: &[u8] = b"HTTP/1.1 500 Broken\r\ncontent-length: 0\r\n\r\n";
+
+fn tool_call() -> Vec<u8> {
+    const CALL: &str = r#"data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"load","choices":[{"index":0,"delta":{"tool_calls":[
+        {"index":0,"id":"call_1","type":"function","function":{"name":"load","arguments":"{\"text\":\"two words\"}"}}]},"finish_reason":null}]}"#;
+    let end = END.replace(r#""finish_reason":"stop""#, r#""finish_reason":"tool_calls""#);
+    of_known_length(&format!("{}\n\n{end}", CALL.replace('\n', "")))
 }
 
 fn of_known_length(body: &str) -> Vec<u8> {

@@ -1,6 +1,8 @@
-//! 64 hostile clients beside ten healthy ones: `cargo xtask siege`.
+//! Hostile clients beside healthy ones: `cargo xtask siege`.
 
+mod budget;
 mod hostile;
+mod tenant;
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -11,7 +13,7 @@ use crate::{
     report::Report,
     world::{Side, World},
 };
-use hostile::Crowd;
+use hostile::{Crowd, on_resources};
 
 /// The healthy clients, and how often each sends a request: half as often as the model can answer. A client without that
 /// slack could never make up for a delay, and each one would count for all its later requests.
@@ -33,23 +35,27 @@ pub(crate) enum Extent {
 }
 
 /// Measures the healthy clients alone, a minute at most, and then for `length` beside the hostile ones. Every healthy
-/// request must get its right answer.
+/// request must get its right answer. Then measures what hostile clients can take from another one, and what a client can
+/// spend.
 pub(crate) async fn run(length: Duration, extent: Extent) -> ExitCode {
     cores::allow_many_files();
-    let world = World::with_defaults();
+    let world = World::with_limits(&[]);
     let mut report = Report::default();
     let (address, request) = world.request(Side::Ours, MODEL, false);
     let load = Load { address, request: Arc::from(request), is_right: is_envelope };
     hammer(&load, HEALTHY, PACE, Duration::from_secs(1)).await;
     let mut alone = hammer(&load, HEALTHY, PACE, length.min(MAX_ALONE)).await;
     report.note("peak of resident memory, healthy clients", world.server.peak() / 1024.0, "MiB");
-    let crowd = Crowd::start(address);
+    let crowd = Crowd::start(address, on_resources());
     let mut beside = hammer(&load, HEALTHY, PACE, length).await;
     for (attack, times) in crowd.stop() {
         report.at_least(attack, times, "connections", 1.0);
     }
     report.at_most("peak of resident memory", world.server.peak() / 1024.0, "MiB", MEMORY);
     compare(&mut alone, &mut beside, extent, &mut report);
+    drop(world);
+    tenant::keep(&mut report).await;
+    budget::spend(&mut report).await;
     report.end()
 }
 

@@ -20,6 +20,9 @@ const SCHEMA: &str = r#"{
     "properties": {"rationale": {"type": "string"}, "text": {"type": "string"}}}
 }"#;
 
+/// The size of the cache of [`World::with_state`], and about how many answers fit into it.
+const CACHE_BYTES: &str = "256KiB";
+
 /// The mock, and the server under load.
 pub(crate) struct World {
     pub(crate) mock: Mock,
@@ -48,15 +51,32 @@ impl World {
         Self::new(&unlimited, model)
     }
 
-    /// A server with the limits that it has by default.
-    pub(crate) fn with_defaults() -> Self {
-        Self::new(&[], "whole")
+    /// A server with the limits that it has by default, except for these.
+    pub(crate) fn with_limits(limits: &[&str]) -> Self {
+        Self::new(limits, "whole")
+    }
+
+    /// A server with a small cache, on which the tool of the module `agent` waits for a confirmation.
+    pub(crate) fn with_state(limits: &[&str]) -> Self {
+        let home = home();
+        let settings = home.path().join(".config/cog/config.toml");
+        let answers = home.path().join("answers");
+        let text = format!(
+            "[cache]\ndirectory = '{}'\nmax_bytes = '{CACHE_BYTES}'\n[tools]\nconfirm = ['load']\n",
+            answers.display()
+        );
+        std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+        std::fs::write(settings, text).unwrap();
+        Self::in_home(home, limits, "whole")
     }
 
     fn new(limits: &[&str], model: &str) -> Self {
+        Self::in_home(home(), limits, model)
+    }
+
+    fn in_home(directory: tempfile::TempDir, limits: &[&str], model: &str) -> Self {
         cores::pin(cores::REST);
         let mock = Mock::start(|| cores::pin(cores::REST)).unwrap();
-        let directory = module();
         let server = Self::serve(directory.path(), mock.address, limits, model);
         Self { mock, server, _directory: directory }
     }
@@ -99,6 +119,12 @@ pub(crate) fn raw_request(script: &str) -> Vec<u8> {
     http::post("/v1/chat/completions", "text/event-stream", &body)
 }
 
+/// The request for one envelope of a module, with an answer of this script. The text can end in something of its own.
+pub(crate) fn execute(module: &str, script: &str, end: &str) -> Vec<u8> {
+    let body = format!(r#"{{"input":{{"text":"two words{end}"}},"_options":{{"model":"{script}"}}}}"#);
+    http::post(&format!("/v1/modules/{module}/execute"), "application/json", &body)
+}
+
 fn request(script: &str, streams: bool) -> Vec<u8> {
     let body = format!(r#"{{"input":{{"text":"two words"}},"_options":{{"model":"{script}"}}}}"#);
     let accept = if streams { "application/x-ndjson" } else { "application/json" };
@@ -116,14 +142,19 @@ pub(crate) fn sse_request(script: &str) -> Vec<u8> {
     http::post("/v1/modules/load/execute", "text/event-stream", &body)
 }
 
-fn module() -> tempfile::TempDir {
+/// The modules `load` and `agent`, which has `load` as its tool.
+fn home() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let module = directory.path().join("load");
-    std::fs::create_dir(&module).unwrap();
-    for (name, text) in
-        [("module.yaml", MANIFEST), ("schema.json", SCHEMA), ("prompt.md", "Say something.\n")]
-    {
-        std::fs::write(module.join(name), text).unwrap();
+    let agent = MANIFEST.replace("name: load", "name: agent");
+    let agent = format!("{agent}policies: {{tools_allowed: true}}\ntools: {{allowed: [load]}}\n");
+    for (name, manifest) in [("load", MANIFEST), ("agent", &agent)] {
+        let module = directory.path().join(name);
+        std::fs::create_dir(&module).unwrap();
+        for (name, text) in
+            [("module.yaml", manifest), ("schema.json", SCHEMA), ("prompt.md", "Say something.\n")]
+        {
+            std::fs::write(module.join(name), text).unwrap();
+        }
     }
     directory
 }

@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::LocalBoxFuture;
@@ -24,11 +24,11 @@ use tokio::{
 use crate::{
     client::count,
     http::{self, Connection},
-    world::{sse_request, whole_request},
+    world::{execute, sse_request, whole_request},
 };
 
-/// The number of clients, each with an IP address of its own.
-const CLIENTS: u8 = 64;
+/// The number of clients for each attack, each with an IP address of its own.
+const CLIENTS: usize = 8;
 /// The size of a large body, just under the server's limit.
 const LARGE: usize = 29 << 20;
 /// The pause between two attacks of a client.
@@ -39,21 +39,24 @@ const PATIENCE: Duration = Duration::from_secs(40);
 /// The hostile clients, in a thread of their own.
 pub(super) struct Crowd {
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<(&'static str, f64)>>,
+    times: Vec<(&'static str, Arc<AtomicUsize>)>,
+    thread: JoinHandle<()>,
 }
 
 impl Crowd {
-    /// Starts the clients. They get only the time that the healthy ones leave.
-    pub(super) fn start(server: SocketAddr) -> Self {
+    /// Starts eight clients for each attack. They get only the time that the healthy ones leave.
+    pub(super) fn start(server: SocketAddr, attacks: Vec<Attack>) -> Self {
         let is_over = Arc::<AtomicBool>::default();
         let ends = Arc::clone(&is_over);
+        let times = attacks.iter().map(|attack| (attack.name, Arc::clone(&attack.times))).collect();
         let thread = std::thread::spawn(move || {
             setpriority_process(None, 19).expect("a thread may lower its priority");
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let attacks = attacks();
             let set = LocalSet::new();
-            for (client, attack) in (1..=CLIENTS).zip(attacks.iter().cycle()) {
-                set.spawn_local(besiege(Rc::clone(attack), server, Ipv4Addr::new(127, 0, 1, client)));
+            let attacks =
+                attacks.into_iter().map(Rc::new).flat_map(|attack| std::iter::repeat_n(attack, CLIENTS));
+            for (client, attack) in (1..).zip(attacks) {
+                set.spawn_local(besiege(attack, server, Ipv4Addr::new(127, 0, 1, client)));
             }
             let over = async {
                 while !ends.load(Ordering::Relaxed) {
@@ -61,24 +64,33 @@ impl Crowd {
                 }
             };
             set.block_on(&runtime, over);
-            attacks.iter().map(|attack| (attack.name, count(attack.times.load(Ordering::Relaxed)))).collect()
         });
-        Self { is_over, thread }
+        Self { is_over, times, thread }
+    }
+
+    /// Waits until each attack has reached the server so often, at most for `limit`.
+    pub(super) async fn wait(&self, times: usize, limit: Duration) {
+        let end = Instant::now() + limit;
+        while Instant::now() < end && self.times.iter().any(|(_, done)| done.load(Ordering::Relaxed) < times)
+        {
+            sleep(PAUSE).await;
+        }
     }
 
     /// Stops the clients. Returns how often each attack reached the server.
     pub(super) fn stop(self) -> Vec<(&'static str, f64)> {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
+        self.thread.join().unwrap();
+        self.times.iter().map(|(name, times)| (*name, count(times.load(Ordering::Relaxed)))).collect()
     }
 }
 
 async fn besiege(attack: Rc<Attack>, server: SocketAddr, from: Ipv4Addr) {
     loop {
         if let Ok(stream) = connect(server, from).await {
-            attack.times.fetch_add(1, Ordering::Relaxed);
             // The server may close the connection at any time.
-            let _ = timeout(PATIENCE, attack.kind.run(stream)).await;
+            let _ = timeout(PATIENCE, attack.kind.run(stream, attack.times.fetch_add(1, Ordering::Relaxed)))
+                .await;
         }
         sleep(PAUSE).await;
     }
@@ -92,10 +104,10 @@ async fn connect(server: SocketAddr, from: Ipv4Addr) -> Result<TcpStream> {
 }
 
 /// What some of the clients repeat.
-struct Attack {
+pub(super) struct Attack {
     name: &'static str,
     kind: Kind,
-    times: AtomicUsize,
+    times: Arc<AtomicUsize>,
 }
 
 enum Kind {
@@ -103,6 +115,8 @@ enum Kind {
     Pings,
     /// Sends a request and reads the answer.
     Request(Vec<u8>),
+    /// Sends a request that no other one is like, and reads the answer.
+    Different,
     /// Sends so much of a request, and nothing more.
     Half(Vec<u8>),
     /// Sends a request byte by byte.
@@ -111,25 +125,50 @@ enum Kind {
     Unread(Vec<u8>),
 }
 
-fn attacks() -> Vec<Rc<Attack>> {
+/// Attacks on the memory of the server and the time of the others.
+pub(super) fn on_resources() -> Vec<Attack> {
     let strings = (0..).map(|number| format!("\"f{number}\""));
     let strings: Vec<_> = strings.take(LARGE / 11).collect();
-    let strings = large(&format!(r#"{{"input":{{"text":"x","focus":[{}]}}}}"#, strings.join(",")));
+    let strings = format!(r#"{{"text":"x","focus":[{}]}}"#, strings.join(","));
     let text = large(&format!(r#"{{"input":{{"text":"{}"}}}}"#, "x".repeat(LARGE)));
     let key = large(&format!(r#"{{"input":{{"text":"x","{}":1}}}}"#, "k".repeat(LARGE)));
     let option = large(&format!(r#"{{"input":{{"text":"x"}},"{}":1}}"#, "k".repeat(LARGE)));
     let half = text.get(..LARGE / 2).unwrap_or_default().to_vec();
-    let attacks = [
+    let token = format!(r#""_meta":{{"progressToken":"{}"}},"#, "t".repeat(LARGE));
+    named([
         ("WebSocket pings without reading", Kind::Pings),
-        ("29 MB of strings", Kind::Request(strings)),
+        ("29 MB of strings", Kind::Request(large(&format!(r#"{{"input":{strings}}}"#)))),
         ("29 MB of text, sent to the model", Kind::Request(text)),
         ("29 MB of an unknown key in the input", Kind::Request(key)),
         ("29 MB of an unknown key beside the input", Kind::Request(option)),
         ("half of a request of 29 MB", Kind::Half(half)),
         ("a request byte by byte", Kind::Bytes(whole_request())),
         ("a stream of 1 MB without reading", Kind::Unread(sse_request("flood-65536"))),
-    ];
-    attacks.map(|(name, kind)| Rc::new(Attack { name, kind, times: AtomicUsize::new(0) })).into()
+        ("29 MB of strings over MCP", Kind::Request(call("", &strings))),
+        ("a progress token of 29 MB over MCP", Kind::Request(call(&token, r#"{"text":"x"}"#))),
+        ("a model that fails", Kind::Request(execute("load", "broken", ""))),
+    ])
+}
+
+/// Attacks on what the server keeps for others: sessions, halted runs, and cached answers.
+pub(super) fn on_state() -> Vec<Attack> {
+    named([
+        ("a stream", Kind::Request(sse_request("whole"))),
+        ("a run that waits for a confirmation", Kind::Request(execute("agent", "tool", ""))),
+        ("an answer to cache", Kind::Different),
+    ])
+}
+
+fn named<const N: usize>(attacks: [(&'static str, Kind); N]) -> Vec<Attack> {
+    attacks.map(|(name, kind)| Attack { name, kind, times: Arc::default() }).into()
+}
+
+/// A call of the module as a tool of MCP.
+fn call(members: &str, arguments: &str) -> Vec<u8> {
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{members}"name":"load","arguments":{arguments}}}}}"#
+    );
+    http::post("/mcp", "application/json, text/event-stream", &body)
 }
 
 fn large(body: &str) -> Vec<u8> {
@@ -137,13 +176,13 @@ fn large(body: &str) -> Vec<u8> {
 }
 
 impl Kind {
-    fn run(&self, mut stream: TcpStream) -> LocalBoxFuture<'_, Result<()>> {
+    /// Attacks for the time of this `number`.
+    fn run(&self, mut stream: TcpStream, number: usize) -> LocalBoxFuture<'_, Result<()>> {
         Box::pin(async move {
             match self {
                 Self::Pings => pings(stream).await,
-                Self::Request(request) => {
-                    Connection::new(stream).ask(request, &mut Vec::new()).await.map(drop)
-                }
+                Self::Request(request) => answered(stream, request).await,
+                Self::Different => answered(stream, &execute("load", "whole", &number.to_string())).await,
                 Self::Half(start) => {
                     stream.write_all(start).await?;
                     closed(stream).await
@@ -164,6 +203,10 @@ impl Kind {
             }
         })
     }
+}
+
+async fn answered(stream: TcpStream, request: &[u8]) -> Result<()> {
+    Connection::new(stream).ask(request, &mut Vec::new()).await.map(drop)
 }
 
 async fn pings(mut stream: TcpStream) -> Result<()> {
