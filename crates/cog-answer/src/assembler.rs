@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cog_json::{ToJson, Value};
 use cog_spec::{
-    Chunk, Cost, Dialect, ErrorBody, Fallback, Meta, ModelEvent, PartReport, Repair, Risk, RuntimeMeta,
+    Chunk, Cost, Dialect, ErrorBody, Fallback, Form, Meta, ModelEvent, PartReport, Repair, Risk, RuntimeMeta,
     Usage, Warning, WarningCode,
 };
 
@@ -137,15 +137,13 @@ impl Assembler {
         if self.reply.is_invalid(&self.rules) { Step::Stop } else { Step::Continue }
     }
 
-    /// Switches to another provider because the one in `failed` did not answer. `dialect` belongs to the new request.
-    pub fn fall_back_to(&mut self, provider: &str, model: &str, dialect: Dialect, failed: Fallback) {
+    /// Switches to another provider because the one in `failed` did not answer. [`Assembler::set_request`] follows, with what the
+    /// new one is asked.
+    pub fn fall_back_to(&mut self, provider: &str, model: &str, failed: Fallback) {
         self.rules.provider = provider.to_owned();
-        self.rules.dialect = dialect;
         self.rules.runtime.fallbacks.push(failed);
         self.rules.runtime.model = Some(format!("{provider}/{model}"));
         self.model.clone_from(&self.rules.runtime.model);
-        // The parser depends on the dialect, and nothing of the failed reply may mix with the next one.
-        self.reply = Reply::new(&self.rules);
     }
 
     /// Sets what `meta` reports about the media that the model receives. A fallback provider may receive another form.
@@ -159,9 +157,11 @@ impl Assembler {
         self.media_warnings = warnings;
     }
 
-    /// Sets the dialect of the schema, when the same provider is called again with another one.
-    pub fn set_dialect(&mut self, dialect: Dialect) {
+    /// Sets the dialect of the schema and the form of the next request. The parser depends on both, and nothing of a failed reply
+    /// may mix with the next one.
+    pub fn set_request(&mut self, dialect: Dialect, form: &'static Form) {
         self.rules.dialect = dialect;
+        self.rules.form = form;
         self.reply = Reply::new(&self.rules);
     }
 

@@ -180,14 +180,15 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
         }),
         false => None,
     };
-    let unknown = check.unknown.iter().filter(|path| !(shape == Shape::Bare && is_of_meta(path)));
+    let is_copied = shape == Shape::Bare && !rules.is_without_meta();
+    let unknown = check.unknown.iter().filter(|path| !(is_copied && is_of_meta(path)));
     let mut warnings = warnings(unknown, check.excess_insights);
     let read = Meta::read(meta.node());
     if violations.is_empty() && read.is_none() {
         violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
     }
     let meta = match read.filter(|_| violations.is_empty()) {
-        Some(_) if rules.strict && !ledger.entries().is_empty() => Err(error::repaired(ledger.entries())),
+        Some(_) if rules.strict && ledger.has_repairs(rules) => Err(error::repaired(ledger.entries())),
         Some(meta) => Ok(meta),
         // The model's own meta is all that tells how sure it was of an answer that cannot be read as one.
         None if shape == Shape::WithoutOk => Err(error::from_violations_with(&violations, |w| {

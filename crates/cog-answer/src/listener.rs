@@ -42,7 +42,7 @@ impl Listener {
         };
         let is_watching = rules.is_streamed || rules.stops_at_violations();
         Self {
-            recognizer: Recognizer::new(!rules.manifest.format.asks_for_envelope(), &rules.contract),
+            recognizer: Recognizer::new(rules),
             emitter,
             watch: is_watching.then(|| Watch::new(rules, delays_nulls)),
         }

@@ -101,6 +101,12 @@ impl Ledger {
         self.entries.push(Repair { rule, path: String::new(), before: None, after: None });
     }
 
+    /// Returns whether the reply was repaired. Meta that the model was not asked for is filled, which mends nothing (ruling R91).
+    pub(crate) fn has_repairs(&self, rules: &AnswerRules) -> bool {
+        let fills = [RepairRule::FillConfidence, RepairRule::FillRisk, RepairRule::FillExplain];
+        self.entries.iter().any(|entry| !(rules.is_without_meta() && fills.contains(&entry.rule)))
+    }
+
     pub(crate) fn entries(&self) -> &[Repair] {
         &self.entries
     }

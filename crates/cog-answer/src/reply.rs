@@ -234,7 +234,7 @@ impl Reply {
 /// (docs/spec/modules.md).
 fn parser(rules: &AnswerRules) -> Parser {
     let parser = Parser::tolerant(rules.limits);
-    match rules.contract.wrapper(rules.dialect) {
+    match rules.contract.wrapper(rules.dialect, rules.form) {
         Some(wrapper) => parser.unwrapping(wrapper),
         None => parser,
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use cog_harmony::{citation::Sources, handoff::Handoff};
 use cog_json::{Limits, Value};
 use cog_schema::Contract;
-use cog_spec::{Dialect, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
+use cog_spec::{Dialect, Form, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
 
 /// The requirements for one run's answer, and what is known of the run before the reply.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct AnswerRules {
     pub provider: String,
     /// The dialect of the request. In OpenAI's strict dialect a null may stand for an omitted member.
     pub dialect: Dialect,
+    /// The form in which the model was asked (ruling R91).
+    pub form: &'static Form,
     /// Any repair is a violation (ruling R26).
     pub strict: bool,
     /// Whether a caller reads the chunks as they arrive. Otherwise only those that the envelope needs are created: the
@@ -94,6 +96,7 @@ impl AnswerRules {
             contract,
             provider: String::new(),
             dialect: Dialect::Prompt,
+            form: Form::ENVELOPE,
             strict: false,
             is_streamed: true,
             calls_tools: false,
@@ -121,6 +124,17 @@ impl AnswerRules {
     /// The maximum number of model calls (rulings R49, R73). The parts of a composition do not run again.
     pub(crate) fn attempts(&self) -> u32 {
         if self.is_from_parts { 1 } else { self.response.attempts(self.manifest.tier) }
+    }
+
+    /// Returns whether the model was asked for its data without an envelope, by the format of the module or by the form.
+    pub(crate) fn expects_data(&self) -> bool {
+        self.form.is_data() || !self.manifest.format.asks_for_envelope()
+    }
+
+    /// Returns whether the model was asked for its data although the format of the module has envelopes, so that it states no meta
+    /// (ruling R91).
+    pub(crate) fn is_without_meta(&self) -> bool {
+        self.form.is_data() && self.manifest.format.asks_for_envelope()
     }
 
     /// Returns whether the first violation stops the provider (ruling R49). Otherwise the answer is checked at its end.

@@ -3,6 +3,8 @@
 use cog_json::{Event, EventKind, Node, Segment};
 use cog_schema::Contract;
 
+use crate::AnswerRules;
+
 /// The shape of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -33,16 +35,23 @@ fn has_own_parts(contract: &Contract) -> bool {
     names.contains(&"meta") && (names.contains(&"data") || names.contains(&"error"))
 }
 
+/// Returns whether a reply is `{error}`, as a form of data alone has it (ruling R91).
+fn is_error_alone(root: Node<'_>) -> bool {
+    has_object(root, "error") && root.members().count() == 1
+}
+
 /// The keys that an envelope may start with.
 const ENVELOPE_KEYS: [&str; 4] = ["ok", "meta", "data", "error"];
 
 /// Recognises the shape of a reply while it arrives, as early as it is certain.
 ///
-/// An envelope is recognised by its `ok`. Bare data are recognised by their first key if the module's format requests
-/// them (v1, v2.1), otherwise at the end of the reply.
+/// An envelope is recognised by its `ok`. Bare data are recognised by their first key if the module's format or the form
+/// requests them, otherwise at the end of the reply.
 #[derive(Debug)]
 pub(crate) struct Recognizer {
     expects_data: bool,
+    /// An object `{error}` is the model's own error.
+    may_be_error: bool,
     /// Bare data of the module may look like an envelope.
     has_own_parts: bool,
     shape: Option<Shape>,
@@ -57,14 +66,15 @@ pub(crate) struct Recognizer {
 }
 
 impl Recognizer {
-    /// `expects_data`: the module's format requests bare data.
-    pub(crate) fn new(expects_data: bool, contract: &Contract) -> Self {
-        Self::with_parts(expects_data, has_own_parts(contract))
+    pub(crate) fn new(rules: &AnswerRules) -> Self {
+        let may_be_error = rules.form.is_data() && rules.contract.has_error_arm(rules.form);
+        Self { may_be_error, ..Self::with_parts(rules.expects_data(), has_own_parts(&rules.contract)) }
     }
 
     fn with_parts(expects_data: bool, has_own_parts: bool) -> Self {
         Self {
             expects_data,
+            may_be_error: false,
             has_own_parts,
             shape: None,
             has_passed_member: false,
@@ -82,7 +92,8 @@ impl Recognizer {
 
     /// Starts again at the members next to the wrapper.
     pub(crate) fn start_beside_wrapper(&self) -> Self {
-        Self { roots: self.roots, ..Self::with_parts(self.expects_data, self.has_own_parts) }
+        let fresh = Self::with_parts(self.expects_data, self.has_own_parts);
+        Self { roots: self.roots, may_be_error: self.may_be_error, ..fresh }
     }
 
     /// Returns the shape, once it is known.
@@ -127,6 +138,7 @@ impl Recognizer {
         // What was emitted as data stays data, whatever members followed.
         match root.get("ok").and_then(Node::as_bool).filter(|_| self.shape != Some(Shape::Bare)) {
             Some(ok) => Shape::Envelope { ok },
+            None if self.may_be_error && is_error_alone(root) => Shape::Envelope { ok: false },
             None if has_parts(root) && !self.has_own_parts => Shape::WithoutOk,
             None => Shape::Bare,
         }
@@ -222,7 +234,7 @@ mod tests {
                 schema["data"]["properties"].as_object_mut().unwrap().remove("data");
             }
             let rules = crate::testing::rules(crate::testing::manifest(cog_spec::Tier::Decision), &schema);
-            let recognizer = Recognizer::new(true, &rules.contract);
+            let recognizer = Recognizer::with_parts(true, has_own_parts(&rules.contract));
             let reply = cog_json::Value::parse(r#"{"meta": {}, "data": {}}"#).unwrap();
             assert_eq!(recognizer.finish(reply.node(), false).0, expected, "{names}");
         }

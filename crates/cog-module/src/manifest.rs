@@ -110,6 +110,8 @@ fn read_sections(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContex
     context::read(fields, &mut manifest.context);
     composition::read(fields, manifest);
     manifest.cache = fields.either("cache", ALLOW_OR_DENY);
+    set(&mut manifest.needs_rationale, fields.either("rationale", &["required", "optional"]));
+    manifest.generation.ask = fields.keyword("ask");
     response(fields, manifest);
     modalities(fields, manifest);
     error_codes(fields, manifest);
@@ -178,6 +180,9 @@ fn failure(fields: &Fields<'_>, manifest: &mut Manifest) {
         }
         set(&mut failure.partial_allowed, f.flag("partial_allowed"));
         set(&mut failure.must_return_error_schema, f.flag("must_return_error_schema"));
+        if f.either("model_errors", &["allowed", "never"]) == Some(false) {
+            (failure.model_errors, failure.must_return_error_schema) = (false, false);
+        }
     });
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use cog_harmony::{Conversation, ToolChoice, ToolDefinition};
 use cog_json::{ToJson, Writer};
-use cog_spec::{Code, Dialect, Generation, Modality};
+use cog_spec::{Code, Dialect, Form, Generation, Modality};
 use thiserror::Error;
 
 /// A request to a model, independent of any vendor's format.
@@ -187,6 +187,8 @@ pub struct OutputSchema {
     pub name: String,
     /// The dialect of the projected schema.
     pub dialect: Dialect,
+    /// The form in which the model is asked.
+    pub form: &'static Form,
     /// The projected schema; `None` if the vendor can only be instructed to return "a JSON object".
     pub schema: Option<cog_json::Value>,
     /// The text about the schema at the end of the system message; empty if there is none. A model that generates no

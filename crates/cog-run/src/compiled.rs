@@ -9,9 +9,12 @@ use std::{
 use cog_module::Module;
 use cog_provider::OutputSchema;
 use cog_schema::{Contract, Loss};
-use cog_spec::{Code, Dialect, EnumStrategy, Manifest, Strictness, Tier};
+use cog_spec::{Code, Dialect, EnumStrategy, Form, Manifest, Strictness, Subject, Tier, Wording};
 
-use crate::tool::ToolInfo;
+use crate::{
+    form::{self, Example},
+    tool::ToolInfo,
+};
 
 /// The parts of a request to a model that do not depend on the input.
 pub(crate) struct Compiled {
@@ -20,10 +23,12 @@ pub(crate) struct Compiled {
     model_contract: Option<Contract>,
     /// The fields of the generated media.
     media_fields: Vec<String>,
-    /// The schema of the answer in each dialect, created on first use.
+    /// The schema of the answer in each dialect and form, created on first use.
     projected: Vec<OnceLock<ProjectedContract>>,
     /// The module as a tool, created on first use.
     tool: OnceLock<ToolInfo>,
+    /// The golden answers that can be examples in a prompt, read on first use.
+    examples: OnceLock<Vec<Example>>,
 }
 
 /// The contract in the dialect of a provider.
@@ -35,7 +40,8 @@ pub(crate) struct ProjectedContract {
 
 impl Compiled {
     fn new(module: &Module) -> Self {
-        let projected = Dialect::ALL.iter().map(|_| OnceLock::new()).collect();
+        let count = Dialect::ALL.len() * Form::ALL.len();
+        let projected = std::iter::repeat_with(OnceLock::new).take(count).collect();
         let makes_media =
             module.manifest.modalities.output.iter().any(|kind| !kind.output_types().is_empty());
         let (model_contract, media_fields) =
@@ -43,7 +49,7 @@ impl Compiled {
                 Some((contract, fields)) => (Some(contract), fields),
                 None => (None, Vec::new()),
             };
-        Self { model_contract, media_fields, projected, tool: OnceLock::new() }
+        Self { model_contract, media_fields, projected, tool: OnceLock::new(), examples: OnceLock::new() }
     }
 
     /// Returns the module as a tool.
@@ -51,18 +57,37 @@ impl Compiled {
         self.tool.get_or_init(|| ToolInfo::from_module(module)).clone()
     }
 
-    /// Returns the contract in a dialect.
-    pub(crate) fn projected(&self, module: &Module, dialect: Dialect) -> Option<&ProjectedContract> {
-        let index = Dialect::ALL.iter().position(|known| *known == dialect)?;
-        Some(self.projected.get(index)?.get_or_init(|| self.project(module, dialect)))
+    /// Returns the golden answers that can be examples in a prompt.
+    pub(crate) fn examples(&self, module: &Module) -> &[Example] {
+        self.examples.get_or_init(|| form::examples(module))
     }
 
-    fn project(&self, module: &Module, dialect: Dialect) -> ProjectedContract {
+    /// Returns what a model is asked for in a dialect and a form.
+    pub(crate) fn projected(
+        &self,
+        module: &Module,
+        dialect: Dialect,
+        form: &'static Form,
+    ) -> Option<&ProjectedContract> {
+        let index = Dialect::ALL.iter().position(|known| *known == dialect)? * Form::ALL.len() + form.index();
+        Some(self.projected.get(index)?.get_or_init(|| self.project(module, dialect, form)))
+    }
+
+    fn project(&self, module: &Module, dialect: Dialect, form: &'static Form) -> ProjectedContract {
         let contract = self.model_contract.as_ref().unwrap_or(&module.contract);
-        let projection = contract.project(dialect);
-        let words = output_contract(module, contract, &self.media_fields, projection.is_shown);
+        let projection = contract.project_form(dialect, form);
+        let words = match (form.wording, projection.schema.is_some()) {
+            (Wording::Grammar, true) => String::new(),
+            (Wording::Grammar | Wording::Short, _) => {
+                short_contract(module, contract, form, projection.is_shown)
+            }
+            (Wording::Full, _) => {
+                output_contract(module, contract, &self.media_fields, form, projection.is_shown)
+            }
+        };
         let output = OutputSchema {
             name: module.manifest.name.clone(),
+            form,
             dialect: projection.dialect,
             schema: projection.schema.map(cog_json::Value::from),
             instructions: words.into(),
@@ -104,6 +129,7 @@ pub(crate) fn output_contract(
     module: &Module,
     contract: &Contract,
     fields: &[String],
+    form: &Form,
     shows_schema: bool,
 ) -> String {
     let mut text = String::from("\n\n## Answer format\n\n");
@@ -113,37 +139,81 @@ pub(crate) fn output_contract(
     });
     text.push('\n');
     if module.manifest.format.asks_for_envelope() {
-        members(&mut text, &module.manifest, shows_schema);
+        members(&mut text, &module.manifest, form, shows_schema);
     }
     if !shows_schema {
-        schemas(&mut text, contract);
+        schemas(&mut text, contract, form);
     }
     if module.manifest.format.asks_for_envelope() {
-        codes(&mut text, &module.manifest, contract);
+        if contract.has_error_arm(form) {
+            codes(&mut text, &module.manifest, contract);
+        }
+        confidence(&mut text, &module.manifest);
     } else {
         required_fields(&mut text, &module.manifest);
     }
     media(&mut text, fields);
-    limits(&mut text, &module.manifest);
+    limits(&mut text, &module.manifest, form);
+    text
+}
+
+/// What a model is told about `meta`.
+const META: &str = "- `meta`: `confidence` is a number from 0 to 1 that states how certain you are. `risk` is the harm that acting \
+                    on the answer could cause: `none`, `low`, `medium` or `high`. `explain` summarizes the answer in at most \
+                    280 characters.\n";
+
+/// Returns the short section about the answer format, for a model that writes its data alone.
+fn short_contract(module: &Module, contract: &Contract, form: &Form, shows_schema: bool) -> String {
+    let mut text = String::from("\n\nReply with one JSON object.");
+    text.push('\n');
+    if !shows_schema {
+        schemas(&mut text, contract, form);
+    }
+    if contract.has_error_arm(form) {
+        let codes: Vec<String> = contract.model_codes().iter().map(|code| format!("`{code}`")).collect();
+        let _ = write!(
+            text,
+            "\nIf you cannot do the task, reply with `{{\"error\": {{\"code\": …, \"message\": …}}}}`. The codes are {}.\n",
+            codes.join(", ")
+        );
+    }
+    limits(&mut text, &module.manifest, form);
     text
 }
 
 /// Explains the members of the envelope.
-fn members(text: &mut String, manifest: &Manifest, shows_schema: bool) {
+fn members(text: &mut String, manifest: &Manifest, form: &Form, shows_schema: bool) {
     let emits = &manifest.context.emits;
-    text.push_str(match (shows_schema, emits.is_empty()) {
-        (true, _) => "This is what its members mean:\n\n",
-        (false, true) => "It has these four members, in this order:\n\n",
-        (false, false) => "It has these five members, in this order:\n\n",
+    let may_fail = manifest.failure.model_errors;
+    let mut members = vec![match may_fail {
+        true => "- `ok`: `true` if you can do the task, otherwise `false`.\n",
+        false => "- `ok`: always `true`.\n",
+    }];
+    let data = match (may_fail, manifest.needs_rationale) {
+        (true, true) => {
+            "- `data`: your answer, or `null` if `ok` is `false`. Its `rationale` explains how you arrived at the answer.\n"
+        }
+        (false, true) => "- `data`: your answer. Its `rationale` explains how you arrived at the answer.\n",
+        (true, false) => "- `data`: your answer, or `null` if `ok` is `false`.\n",
+        (false, false) => "- `data`: your answer.\n",
+    };
+    members.extend(match form.subject {
+        Subject::EnvelopeDataFirst => [data, META],
+        Subject::Envelope | Subject::Data => [META, data],
     });
-    text.push_str(
-        "- `ok`: `true` if you can do the task, otherwise `false`.\n\
-         - `meta`: `confidence` is a number from 0 to 1 that states how certain you are. `risk` is the harm that acting on \
-         the answer could cause: `none`, `low`, `medium` or `high`. `explain` summarizes the answer in at most 280 \
-         characters.\n\
-         - `data`: your answer, or `null` if `ok` is `false`. Its `rationale` explains how you arrived at the answer.\n\
-         - `error`: `null` if `ok` is `true`, otherwise an object with `code` and `message`.\n",
-    );
+    if may_fail {
+        members.push("- `error`: `null` if `ok` is `true`, otherwise an object with `code` and `message`.\n");
+    }
+    let number = match members.len() + usize::from(!emits.is_empty()) {
+        3 => "three",
+        4 => "four",
+        _ => "five",
+    };
+    match shows_schema {
+        true => text.push_str("This is what its members mean:\n\n"),
+        false => _ = write!(text, "It has these {number} members, in this order:\n\n"),
+    }
+    text.extend(members);
     if !emits.is_empty() {
         let names: Vec<String> = emits.iter().map(|emitted| format!("`{}`", emitted.name)).collect();
         let _ = writeln!(
@@ -155,8 +225,8 @@ fn members(text: &mut String, manifest: &Manifest, shows_schema: bool) {
     }
 }
 
-fn schemas(text: &mut String, contract: &Contract) {
-    for (name, schema) in contract.prompt_schemas() {
+fn schemas(text: &mut String, contract: &Contract, form: &Form) {
+    for (name, schema) in contract.prompt_schemas(form) {
         let _ = match name {
             "" => write!(text, "\nThe object must match this JSON Schema:\n\n{schema}\n"),
             name => write!(text, "\n`{name}` must match this JSON Schema:\n\n{schema}\n"),
@@ -173,6 +243,10 @@ fn codes(text: &mut String, manifest: &Manifest, contract: &Contract) {
             None => _ = writeln!(text, "- `{code}`"),
         }
     }
+}
+
+/// Asks for an honest confidence where a program acts on it.
+fn confidence(text: &mut String, manifest: &Manifest) {
     if manifest.tier == Some(Tier::Exec) {
         text.push_str(
             "\nA program acts on your answer without a review. If you are less than 90% certain, state a `confidence` below \
@@ -213,7 +287,7 @@ fn media(text: &mut String, fields: &[String]) {
 }
 
 /// Adds the rules beyond the schema: custom fields and enum values, insights, and things not to do.
-fn limits(text: &mut String, manifest: &Manifest) {
+fn limits(text: &mut String, manifest: &Manifest, form: &Form) {
     if manifest.strictness == Strictness::High {
         text.push_str("\nDo not add fields that the schema does not define.\n");
     }
@@ -221,7 +295,7 @@ fn limits(text: &mut String, manifest: &Manifest) {
         text.push_str("\nIf the schema lists the values of a field, use one of them.\n");
     }
     let overflow = &manifest.overflow;
-    if overflow.enabled && manifest.format.asks_for_envelope() {
+    if overflow.enabled && manifest.format.asks_for_envelope() && !form.is_data() {
         let _ = write!(
             text,
             "\nObservations that are worth reporting but fit no other field go into `data.extensions.insights`: at most \

@@ -1,5 +1,6 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
+mod explain;
 mod reply;
 mod tools;
 
@@ -266,7 +267,7 @@ impl Driver {
         self.call = None; // it ends here; the next call has its own
         if let Some(warning) = self.run.reduce(error) {
             self.run.request.timeout = Some(self.remaining());
-            assembler.set_dialect(request::dialect_of(&self.run.request, self.run.provider.as_ref()));
+            self.tell_request(&mut assembler);
             assembler.warn([warning]);
             return State::Calling(assembler);
         }
@@ -300,8 +301,8 @@ impl Driver {
         self.is_sized = false;
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
-        let dialect = request::dialect_of(&self.run.request, provider);
-        assembler.fall_back_to(&provider.info().name, model, dialect, failed);
+        assembler.fall_back_to(&provider.info().name, model, failed);
+        self.tell_request(&mut assembler);
         assembler.warn(omitted);
         let priced =
             self.run.tools.as_ref().map(|tools| tools.check_price(provider, &self.run.request.model));
@@ -312,6 +313,12 @@ impl Driver {
             Some(media) => State::Preparing(assembler, media),
             None => State::Calling(assembler),
         }
+    }
+
+    /// Tells the assembler how the model is asked.
+    fn tell_request(&self, assembler: &mut Assembler) {
+        let dialect = request::dialect_of(&self.run.request, self.run.provider.as_ref());
+        assembler.set_request(dialect, request::form_of(&self.run.request));
     }
 
     /// Reads the complete reply. Available events are processed before it waits.
@@ -407,7 +414,11 @@ impl Driver {
         self.limit_attempts(&mut assembler);
         let generated = std::mem::take(&mut self.generated);
         let mut pending = assembler.close(!generated.is_empty());
-        if let Err(error) = self.complete(&mut pending, generated).await {
+        let completed = match self.complete(&mut pending, generated).await {
+            Ok(()) => self.explain(&mut pending).await,
+            failed => failed,
+        };
+        if let Err(error) = completed {
             pending.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;
         }

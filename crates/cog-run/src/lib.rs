@@ -31,6 +31,7 @@ mod context;
 mod drive;
 mod error;
 pub mod events;
+mod form;
 mod input;
 mod media;
 mod media_files;

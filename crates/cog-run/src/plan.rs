@@ -186,12 +186,14 @@ impl Plan {
         if self.spec.module.manifest.requirements.structured_output {
             return None;
         }
-        let (weaker, change) = match self.request.output.as_ref()?.dialect {
+        let output = self.request.output.as_ref()?;
+        let form = output.form;
+        let (weaker, change) = match output.dialect {
             Dialect::Prompt => return None,
             Dialect::JsonObject => (Dialect::Prompt, "without a response format"),
             _ => (Dialect::JsonObject, "without the schema, as a request for a JSON object"),
         };
-        let projected = self.spec.compiled.projected(&self.spec.module, weaker)?;
+        let projected = self.spec.compiled.projected(&self.spec.module, weaker, form)?;
         let old = self.request.output.as_deref();
         let new = Some(&*projected.output);
         request::replace_instructions(&mut self.request.messages, instructions(old), instructions(new));
@@ -224,6 +226,7 @@ pub(crate) fn answer_rules(
     rules.runtime.model = Some(format!("{}/{}", provider.info().name, request::model_of(request, provider)));
     rules.runtime.trace_id = options.trace_id.clone();
     rules.dialect = request::dialect_of(request, provider);
+    rules.form = request::form_of(request);
     rules.strict = options.strict;
     if rules.makes_media() {
         rules.limits = media::limits(rules.limits, module);

@@ -3,7 +3,7 @@ use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider, WireRequest};
 use cog_schema::Loss;
-use cog_spec::{Dialect, ErrorBody, Warning, WarningCode};
+use cog_spec::{Dialect, ErrorBody, Form, Warning, WarningCode};
 
 use crate::{
     plan::{Plan, PreparedRun},
@@ -17,6 +17,10 @@ pub struct Rendered {
     pub provider: String,
     /// The dialect of the schema.
     pub dialect: Dialect,
+    /// The form in which the model would be asked.
+    pub form: &'static Form,
+    /// Why this form was chosen.
+    pub form_reason: &'static str,
     /// The constraints that the dialect cannot express or the engine does not enforce. All of them are enforced when the
     /// answer is checked.
     pub lost: Vec<Loss>,
@@ -52,6 +56,8 @@ impl PreparedRun {
         Ok(Rendered {
             provider: provider.info().name.clone().into_owned(),
             dialect: self.rules.dialect,
+            form: self.rules.form,
+            form_reason: spec.form_reason(provider.as_ref(), &request.model),
             lost: spec.lost(provider.as_ref(), &request.model),
             warnings,
             messages: request.messages,
@@ -84,6 +90,8 @@ impl ToJson for Rendered {
         w.object(|w| {
             w.field("provider", &self.provider);
             w.field("dialect", self.dialect.as_str());
+            w.field("form", self.form.name);
+            w.field("form_reason", self.form_reason);
             w.field("lost", &self.lost);
             w.field("warnings", &self.warnings);
             w.field("messages", &self.messages);

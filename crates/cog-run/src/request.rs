@@ -4,17 +4,27 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::Correction;
 use cog_harmony::{Conversation, Message, Reasoning, Role, ToolChoice};
+use cog_json::Value;
 use cog_module::Module;
 use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError, RetryHook};
 use cog_schema::{Enforcement, Loss};
-use cog_spec::{Dialect, ErrorBody, Generation, Modality, Warning, WarningCode};
+use cog_spec::{Ask, Dialect, ErrorBody, Form, Generation, Modality, Warning, WarningCode};
 
-use crate::{compiled::Compiled, events::Listeners, input::CheckedInput, preflight, prompt, tools::ToolSet};
+use crate::{
+    compiled::{Compiled, ProjectedContract},
+    events::Listeners,
+    form,
+    input::CheckedInput,
+    preflight, prompt,
+    tools::ToolSet,
+};
 
 /// The request of a run, from which each provider's request is built.
 pub(crate) struct RequestSpec {
     pub(crate) module: Arc<Module>,
     pub(crate) compiled: Arc<Compiled>,
+    /// The input of the run, which is no example of itself.
+    pub(crate) input: Value,
     /// The parameters that the caller of this run chose.
     pub(crate) chosen: Generation,
     /// The parameters that the runtime and the manifest prefer.
@@ -38,10 +48,12 @@ impl RequestSpec {
         messages: Conversation,
         timeout: Duration,
     ) -> ModelRequest {
+        let output = self.output(provider, model);
         ModelRequest {
             model: model.to_owned(),
             messages,
-            output: self.output(provider, model),
+            merges_system: output.as_ref().is_some_and(|output| output.form.is_one_message),
+            output,
             output_media: self.makes(provider, model),
             image: self.image.clone(),
             tools: self
@@ -52,7 +64,6 @@ impl RequestSpec {
             cache_key: self.cache_key(),
             stream_options: true,
             renames_token_limit: false,
-            merges_system: false,
             timeout: Some(timeout),
             on_retry: self.on_retry(provider),
             on_reply: self.listeners.reply_hook(),
@@ -156,8 +167,35 @@ impl RequestSpec {
 
     /// Returns the schema of the answer in the dialect of a provider, and the instructions about it.
     pub(crate) fn output(&self, provider: &dyn Provider, model: &str) -> Option<Arc<OutputSchema>> {
-        let projected = self.compiled.projected(&self.module, self.dialect(provider, model));
-        projected.map(|projected| Arc::clone(&projected.output))
+        let output = &self.projected(provider, model)?.output;
+        if output.form.examples == 0 {
+            return Some(Arc::clone(output));
+        }
+        let section = form::section(self.compiled.examples(&self.module), self.input.node(), output.form);
+        let instructions = format!("{}{section}", output.instructions).into();
+        Some(Arc::new(OutputSchema { instructions, ..(**output).clone() }))
+    }
+
+    fn projected(&self, provider: &dyn Provider, model: &str) -> Option<&ProjectedContract> {
+        let dialect = self.dialect(provider, model);
+        self.compiled.projected(&self.module, dialect, form::choose(self.ask(), &self.module, dialect).form)
+    }
+
+    fn ask(&self) -> Ask {
+        self.chosen.ask.or(self.preferred.ask).unwrap_or_default()
+    }
+
+    /// Returns why a model is asked in its form.
+    pub(crate) fn form_reason(&self, provider: &dyn Provider, model: &str) -> &'static str {
+        form::choose(self.ask(), &self.module, self.dialect(provider, model)).reason
+    }
+
+    /// Returns the warning of a form that was named and cannot be used; none if it can, or if none was named.
+    pub(crate) fn form_warning(&self) -> Option<Warning> {
+        let Ask::Form(form) = self.ask() else { return None };
+        let reason = form::obstacle(form, &self.module)?;
+        let message = format!("The model is asked in the form `envelope`, not `{form}`: {reason}.");
+        Some(Warning::new(WarningCode::SettingOmitted, message))
     }
 
     /// Returns the media kinds that the module wants and the model generates.
@@ -179,8 +217,7 @@ impl RequestSpec {
 
     /// Returns the constraints that the dialect of a provider cannot express, and those that its engine does not enforce.
     pub(crate) fn lost(&self, provider: &dyn Provider, model: &str) -> Vec<Loss> {
-        let dialect = self.dialect(provider, model);
-        let Some(projected) = self.compiled.projected(&self.module, dialect) else { return Vec::new() };
+        let Some(projected) = self.projected(provider, model) else { return Vec::new() };
         let sent = projected.output.schema.as_ref().map(cog_json::Value::to_serde);
         let measured = provider.info().engine.and_then(Enforcement::by_engine);
         let ignored = measured.zip(sent).map(|(engine, sent)| engine.losses(&sent));
@@ -235,6 +272,11 @@ pub(crate) fn model_of<'a>(request: &'a ModelRequest, provider: &'a dyn Provider
 pub(crate) fn tool_dialect(provider: &dyn Provider, model: &str) -> Dialect {
     let tools = provider.info().tool_settings(model);
     if tools.supported { tools.dialect } else { provider.info().dialect }
+}
+
+/// Returns the form of a request.
+pub(crate) fn form_of(request: &ModelRequest) -> &'static Form {
+    request.output.as_ref().map_or(Form::ENVELOPE, |output| output.form)
 }
 
 /// Returns the dialect of a request.

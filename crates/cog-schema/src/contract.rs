@@ -211,7 +211,9 @@ impl Part {
 
 impl Facts {
     fn new(contract: &Contract) -> Self {
-        let is_required = contract.rules.format.asks_for_envelope() || contract.rules.require_rationale;
+        let rules = &contract.rules;
+        let is_required =
+            rules.require_rationale || rules.format.asks_for_envelope() && rules.needs_rationale;
         let data = contract.data.as_ref();
         let extensions = contract.fields(data, "extensions");
         Self {

@@ -1,6 +1,6 @@
 //! Where the constraints of a contract are enforced, for each provider.
 
-use cog_spec::Dialect;
+use cog_spec::{Dialect, Form};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -48,14 +48,16 @@ impl Contract {
     /// Returns where each constraint is enforced by a provider with this dialect and engine.
     pub fn portability(&self, dialect: Dialect, engine: Option<&Enforcement>) -> Portability {
         let projection = self.project(dialect);
-        let root = self.wrapper(projection.dialect).map_or_else(String::new, |key| format!("{key}."));
+        let root = self
+            .wrapper(projection.dialect, Form::ENVELOPE)
+            .map_or_else(String::new, |key| format!("{key}."));
         let mut sent = projection.schema.as_ref().map(|schema| constraints(schema, "")).unwrap_or_default();
         for constraint in &mut sent {
             if let Some(path) = constraint.path.strip_prefix(&root) {
                 constraint.path = path.to_owned();
             }
         }
-        let schemas = if projection.is_shown { Vec::new() } else { self.prompt_schemas() };
+        let schemas = if projection.is_shown { Vec::new() } else { self.prompt_schemas(Form::ENVELOPE) };
         let prompted = schemas.iter().flat_map(|(name, schema)| constraints_at(schema, "", name)).collect();
         let request = Request {
             sent,

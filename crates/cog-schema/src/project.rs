@@ -11,7 +11,7 @@ mod walk;
 use std::collections::HashSet;
 
 use cog_json::{Node, Path};
-use cog_spec::Dialect;
+use cog_spec::{Dialect, Form};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -56,7 +56,13 @@ impl Contract {
     /// If a dialect cannot express the contract (maps in a strict mode, recursion, limits), the next weaker dialect is
     /// used, and the losses contain the reason.
     pub fn project(&self, dialect: Dialect) -> Projection {
-        self.project_with(dialect, |walk| walk.root(self))
+        self.project_form(dialect, Form::ENVELOPE)
+    }
+
+    /// Projects what a model writes in a form (ruling R91). In a form of data alone, the schema is the data, or a choice
+    /// between the data and `{error}`. The root of an older format is the data in every form.
+    pub fn project_form(&self, dialect: Dialect, form: &Form) -> Projection {
+        self.project_with(dialect, |walk| walk.root(self, form))
     }
 
     /// Projects the input to a dialect, as the arguments of a tool (docs/tools.md). A dialect without schemas describes
@@ -95,10 +101,18 @@ impl Contract {
 }
 
 impl Contract {
-    /// Returns the key that contains the envelope in replies to a projection to this dialect; none if the envelope is the
-    /// root, as in dialects whose root may be a choice, or if the format has no envelope.
-    pub fn wrapper(&self, dialect: Dialect) -> Option<&'static str> {
-        profile(dialect)?.wrapper().filter(|_| self.rules().format.asks_for_envelope())
+    /// Returns the key that contains the answer in replies to a projection to this dialect; none if the answer is the
+    /// root, as in dialects whose root may be a choice, or if there is no choice between an answer and an error.
+    pub fn wrapper(&self, dialect: Dialect, form: &Form) -> Option<&'static str> {
+        profile(dialect)?.wrapper().filter(|_| self.has_error_arm(form))
+    }
+
+    /// Returns whether a model may choose between an answer and an error of its own. One that writes its data alone writes
+    /// `{"error": {code, message}}`, unless its data have a field of that name.
+    pub fn has_error_arm(&self, form: &Form) -> bool {
+        let defines_error = || self.shape("data").is_some_and(|data| data.member_names().contains(&"error"));
+        let rules = self.rules();
+        rules.format.asks_for_envelope() && rules.model_errors && !(form.is_data() && defines_error())
     }
 }
 
@@ -163,15 +177,18 @@ impl Loss {
 impl Contract {
     /// Returns the schemas that a prompt contains for a model that does not see the projected schema, by the name of their
     /// part: `data`, and `meta` and `error` if the module defines fields beyond the fields of the specification. In formats
-    /// without an envelope it is the answer, without a name.
+    /// without an envelope, and where the model writes its data alone, it is the answer, without a name.
     ///
     /// Each schema contains the definitions that it refers to.
-    pub fn prompt_schemas(&self) -> Vec<(&'static str, Value)> {
+    pub fn prompt_schemas(&self, form: &Form) -> Vec<(&'static str, Value)> {
         let mut lost = Vec::new();
         if !self.rules().format.asks_for_envelope() {
             return self.shown("", parts::bare(self, &mut lost)).into_iter().collect();
         }
-        let data = parts::data(self, &mut lost);
+        let data = parts::data(self, form, &mut lost);
+        if form.is_data() {
+            return self.shown("", data).into_iter().collect();
+        }
         let meta = parts::meta(self, &mut lost);
         let error = parts::error(self, &mut lost);
         let parts = [

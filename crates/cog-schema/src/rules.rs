@@ -23,8 +23,12 @@ pub struct Rules {
     pub media: bool,
     /// Whether an answer of v1 or v2.1 without `data.confidence` fails.
     pub require_confidence: bool,
-    /// Whether an answer of v1 or v2.1 without `data.rationale` fails (E3003); later formats always require it.
+    /// Whether an answer of v1 or v2.1 without `data.rationale` fails (E3003).
     pub require_rationale: bool,
+    /// Whether an answer of v2.2 or later without `data.rationale` fails (E3003).
+    pub needs_rationale: bool,
+    /// Whether a model may answer with an error of its own (ruling R89).
+    pub model_errors: bool,
     /// Whether the module's error schema is enforced.
     pub enforce_error_schema: bool,
     /// The module's own codes, E5xxx to E9xxx (ruling R31).
@@ -47,6 +51,8 @@ impl From<&Manifest> for Rules {
             media: manifest.modalities.input.iter().any(|kind| *kind != Modality::Text),
             require_confidence: manifest.constraints.require_confidence,
             require_rationale: manifest.constraints.require_rationale,
+            needs_rationale: manifest.needs_rationale,
+            model_errors: manifest.failure.model_errors,
             enforce_error_schema: manifest.failure.must_return_error_schema,
             error_codes: manifest.error_codes.iter().map(|(code, _)| code.clone()).collect(),
             emits: manifest.context.emits.iter().map(|emitted| emitted.name.clone()).collect(),

@@ -155,6 +155,15 @@ struct KnownTypes {
 }
 
 impl Contract {
+    /// Returns whether a text can be the rationale.
+    pub fn accepts_rationale_text(&self) -> bool {
+        match self.shape("data").map(|data| data.member("rationale")) {
+            Some(Member::Known(rationale)) => rationale.types().meet(Types::STRING),
+            Some(Member::Absent) => false,
+            Some(Member::Any) | None => true,
+        }
+    }
+
     /// Returns the shape of `input`, `data`, `meta` or `error`; none if the contract does not have the part.
     pub fn shape(&self, name: &str) -> Option<Shape<'_>> {
         let part = if name == "input" { self.input.as_ref() } else { self.part(name) };

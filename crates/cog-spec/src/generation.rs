@@ -1,6 +1,6 @@
 //! The parameters of the generation in a manifest, a run and a request (docs/spec/modules.md).
 
-use crate::string_enum::string_enum;
+use crate::{Ask, string_enum::string_enum};
 
 string_enum! {
     /// How much a model reasons before it answers. A model supports some of the levels.
@@ -65,6 +65,8 @@ pub struct Generation {
     pub verbosity: Option<Verbosity>,
     /// The class of service.
     pub service_tier: Option<ServiceTier>,
+    /// The form in which the model is asked for its answer.
+    pub ask: Option<Ask>,
 }
 
 impl Generation {
@@ -79,10 +81,11 @@ impl Generation {
             effort: self.effort.or(other.effort),
             verbosity: self.verbosity.or(other.verbosity),
             service_tier: self.service_tier.or(other.service_tier),
+            ask: self.ask.or(other.ask),
         }
     }
 
-    /// Returns the names of the parameters that are set, as in a manifest.
+    /// Returns the names of the parameters that are set and sent to the model, as in a manifest.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let all = [
             ("temperature", self.temperature.is_some()),
@@ -124,6 +127,7 @@ mod tests {
             effort: Some(Effort::Low),
             verbosity: Some(Verbosity::High),
             service_tier: Some(ServiceTier::Flex),
+            ask: None,
         }
     }
 

@@ -16,6 +16,7 @@ mod cost;
 mod envelope;
 mod event;
 mod failure;
+mod form;
 mod generation;
 mod manifest;
 mod meta;
@@ -41,6 +42,7 @@ pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use failure::DataError;
+pub use form::{Ask, Form, RationalePlace, Subject, Wording};
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};
 pub use manifest::{
     AcceptedContext, Compat, Constraints, ContextRule, ContextTtl, DeniedPolicies, EmittedContext, Enums,

@@ -64,6 +64,8 @@ pub struct Manifest {
     pub enums: Enums,
     /// The contents of a failed answer.
     pub failure: Failure,
+    /// Whether an answer of v2.2 or later needs a rationale: `rationale`, `required` or `optional`.
+    pub needs_rationale: bool,
     /// The requirements for a model.
     pub requirements: Requirements,
     /// The parameters of the generation.
@@ -111,6 +113,7 @@ impl Manifest {
             overflow: Overflow::for_tier(by_tier),
             enums: Enums { strategy: by_tier.enum_strategy(), unknown_tag: "custom".to_owned() },
             failure: Failure::default(),
+            needs_rationale: true,
             requirements: Requirements::default(),
             generation: Generation::default(),
             io: IoPointers::default(),
@@ -228,11 +231,13 @@ pub struct Failure {
     pub partial_allowed: bool,
     /// The module's error schema is enforced.
     pub must_return_error_schema: bool,
+    /// Whether a model may answer with an error of its own: `model_errors`, `allowed` or `never` (ruling R89).
+    pub model_errors: bool,
 }
 
 impl Default for Failure {
     fn default() -> Self {
-        Self { partial_allowed: true, must_return_error_schema: true }
+        Self { partial_allowed: true, must_return_error_schema: true, model_errors: true }
     }
 }
 

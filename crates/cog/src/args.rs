@@ -138,7 +138,7 @@ pub(crate) enum Command {
     /// Run a module for each row of a file
     Batch(BatchCommand),
     /// Print what a run would send, without sending it
-    Render(RenderArgs),
+    Render(Box<RenderArgs>),
     /// Serve modules over HTTP
     Serve(ServeArgs),
     /// Check that a server accepts requests

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cog_harmony::citation::Sources;
 use cog_json::{Node, Segment, ToJson, Value};
 use cog_schema::{MediaSlot, Placement, Violation};
-use cog_spec::{Chunk, Code, ErrorBody, Warning};
+use cog_spec::{Chunk, Code, ErrorBody, RationalePlace, Usage, Warning};
 
 use super::{Assembler, Finish};
 use crate::{
@@ -92,6 +92,35 @@ impl PendingReply {
             .collect();
         complete.parsed.value = patch::insert(&complete.parsed.value, &patches);
         complete.placed.extend(placed.iter().map(|one| one.path.clone()));
+    }
+
+    /// Returns the data of an answer whose rationale was not asked for, although the module needs one (ruling R91); none of any
+    /// other reply.
+    pub fn unexplained(&self) -> Option<Value> {
+        let rules = &self.assembler.rules;
+        let is_due = rules.is_without_meta()
+            && rules.form.rationale == RationalePlace::Afterwards
+            && rules.manifest.needs_rationale;
+        let is_bare = self.ended.as_ref().is_ok_and(|complete| complete.parsed.shape == Shape::Bare);
+        let data = self.data().filter(|data| is_due && is_bare && data.is_object())?;
+        // An answer that violates its contract is asked for again, and explained then.
+        let has_violation = || {
+            let check = rules.contract.check_data(data.node());
+            check.violations.iter().any(|violation| violation.code != Code::MissingRationale)
+        };
+        (data.get("rationale").is_none() && !has_violation()).then_some(data)
+    }
+
+    /// Adds the rationale that a second call has given.
+    pub fn put_rationale(&mut self, rationale: String) {
+        let mut path = patch::data();
+        path.push_key("rationale");
+        self.put(&[PlacedValue { path, value: Box::new(rationale) }]);
+    }
+
+    /// Adds the tokens of a further call.
+    pub fn add_usage(&mut self, usage: &Usage) {
+        self.assembler.add_usage(usage);
     }
 
     /// Sets the media of the input that the citations of the answer name. Their snippets are compared with these

@@ -6,6 +6,7 @@ use crate::{DataAccumulator, Finish, fold, testing::*};
 
 mod attempts;
 mod emission;
+mod forms;
 mod media;
 mod parts;
 mod rounds;

@@ -27,7 +27,7 @@ pub(super) fn finalize(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
     };
     let partial_data = partial_node.and_then(|data| repair::partial_data(rules, &value, data));
     let (error, meta) = match outcome {
-        Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
+        Some(_) if rules.strict && ledger.has_repairs(rules) => (error::repaired(ledger.entries()), None),
         Some(error) if violations.is_empty() => (error, Meta::read(meta.node())),
         _ => {
             let error = error::from_violations_with(&violations, |w| {

@@ -39,6 +39,8 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> ReplyParts {
     let is_envelope = shape != Shape::Bare;
     let reply_meta = match is_envelope {
         true => reply_meta(rules, &value),
+        // What was not asked for is not what the model states of itself, whatever a field of the data is called.
+        false if rules.is_without_meta() => Ok(ReplyMeta::absent()),
         false => Ok(data.as_ref().map_or_else(ReplyMeta::absent, |data| ReplyMeta::from_data(data.node()))),
     };
     let fill = Fill {
@@ -108,6 +110,9 @@ fn data_alone<'a>(
     ledger: &mut Ledger,
 ) -> (Option<Node<'a>>, Vec<Violation>) {
     let compat = &rules.manifest.compat;
+    if rules.is_without_meta() && root.is_object() {
+        return (Some(root), Vec::new()); // as it was asked for: no repair
+    }
     let is_expected = !rules.manifest.format.asks_for_envelope();
     let is_accepted = root.is_object() && compat.runtime_auto_wrap && compat.accepts_v21_payload;
     if is_expected || is_accepted {

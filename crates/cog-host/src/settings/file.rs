@@ -10,7 +10,7 @@ use std::{
 use cog_media::{AllowRule, Proxy};
 use cog_module::files::{self, FileError};
 use cog_provider::vendors::{ModelPrice, Vendor};
-use cog_spec::{Effort, ServiceTier, Verbosity};
+use cog_spec::{Ask, Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
 use super::{
@@ -46,6 +46,7 @@ pub(super) struct Content {
     pub(super) effort: Option<Effort>,
     pub(super) verbosity: Option<Verbosity>,
     pub(super) service_tier: Option<ServiceTier>,
+    pub(super) ask: Option<Ask>,
     pub(super) trust: Option<bool>,
     pub(super) modules: Option<Vec<PathBuf>>,
     pub(super) detect_ollama: Option<DetectUrl>,

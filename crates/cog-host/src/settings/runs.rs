@@ -12,7 +12,7 @@ use cog_run::{
     BudgetLimits,
     tools::{PendingApprovals, ToolLimits},
 };
-use cog_spec::{Effort, Generation, ParseEnumError, ServiceTier, Verbosity};
+use cog_spec::{Ask, Effort, Generation, ParseEnumError, ServiceTier, Verbosity};
 
 use super::{
     DisplayValue, Row, Setting, SettingsError,
@@ -23,6 +23,7 @@ use super::{
 const EFFORT: Names = Names::variable("COG_EFFORT");
 const VERBOSITY: Names = Names::variable("COG_VERBOSITY");
 const SERVICE_TIER: Names = Names::variable("COG_SERVICE_TIER");
+const ASK: Names = Names::variable("COG_ASK");
 const BUDGET_MAX_COST: Names = Names::variable("COG_BUDGET_MAX_COST");
 const BUDGET_MAX_TOKENS: Names = Names::variable("COG_BUDGET_MAX_TOKENS");
 const BUDGET_MAX_CALLS: Names = Names::variable("COG_BUDGET_MAX_CALLS");
@@ -45,6 +46,8 @@ pub struct GenerationSettings {
     pub verbosity: Setting<Option<Verbosity>>,
     /// The class of service.
     pub service_tier: Setting<Option<ServiceTier>>,
+    /// The form in which models are asked for their answers.
+    pub ask: Setting<Option<Ask>>,
 }
 
 impl GenerationSettings {
@@ -57,6 +60,7 @@ impl GenerationSettings {
             effort: layers.optional(EFFORT, None, variant, |file| file.effort)?,
             verbosity: layers.optional(VERBOSITY, None, variant, |file| file.verbosity)?,
             service_tier: layers.optional(SERVICE_TIER, None, variant, |file| file.service_tier)?,
+            ask: layers.optional(ASK, None, variant, |file| file.ask)?,
         })
     }
 
@@ -66,16 +70,18 @@ impl GenerationSettings {
             effort: self.effort.value,
             verbosity: self.verbosity.value,
             service_tier: self.service_tier.value,
+            ask: self.ask.value,
             ..Generation::default()
         }
     }
 
     /// Returns the settings as `cog config` shows them.
-    pub(super) fn rows(&self) -> [Row; 3] {
+    pub(super) fn rows(&self) -> [Row; 4] {
         [
             Row::new("effort", &self.effort, name),
             Row::new("verbosity", &self.verbosity, name),
             Row::new("service_tier", &self.service_tier, name),
+            Row::new("ask", &self.ask, name),
         ]
     }
 }

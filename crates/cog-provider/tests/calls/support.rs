@@ -46,6 +46,7 @@ pub(crate) fn simple_request() -> ModelRequest {
 pub(crate) fn request_with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }).into());
     let output = OutputSchema {
+        form: cog_spec::Form::ENVELOPE,
         name: "answer".to_owned(),
         dialect: provider.info().dialect,
         schema,

@@ -40,6 +40,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
             Message::user("{\"code\":\"x = 1\"}"),
         ]),
         output: Some(Arc::new(OutputSchema {
+            form: cog_spec::Form::ENVELOPE,
             name: "code-reviewer".to_owned(),
             dialect,
             schema: with_schema.then(|| schema.into()),

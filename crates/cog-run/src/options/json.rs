@@ -3,13 +3,13 @@
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use cog_json::{Kind, Node, ToJson, Value, Writer};
-use cog_spec::{Code, ErrorBody, Generation, Warning};
+use cog_spec::{Ask, Code, ErrorBody, Generation, Warning};
 use serde::Deserialize as _;
 
 use super::{Approval, Caller, Decision, RunOptions};
 
 /// The keys of `_options` that belong to a run.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "chunk_type",
     "provider",
     "model",
@@ -20,6 +20,7 @@ const KEYS: [&str; 14] = [
     "effort",
     "verbosity",
     "service_tier",
+    "ask",
     "risk",
     "max_tool_rounds",
     "max_tool_calls",
@@ -59,6 +60,7 @@ impl RunOptions {
                 "effort" => options.generation.effort = Some(member.keyword()?),
                 "verbosity" => options.generation.verbosity = Some(member.keyword()?),
                 "service_tier" => options.generation.service_tier = Some(member.keyword()?),
+                "ask" => options.generation.ask = Some(member.keyword()?),
                 "risk" => options.risk = Some(member.keyword()?),
                 "max_tool_rounds" => options.max_tool_rounds = Some(member.count(MAX_TOOL_CALLS)?),
                 "max_tool_calls" => options.max_tool_calls = Some(member.count(MAX_TOOL_CALLS)?),
@@ -88,6 +90,7 @@ impl ToJson for RunOptions {
             w.optional("effort", &self.generation.effort);
             w.optional("verbosity", &self.generation.verbosity);
             w.optional("service_tier", &self.generation.service_tier);
+            w.optional("ask", &self.generation.ask.map(Ask::as_str));
             w.optional("risk", &self.risk);
             w.optional("max_tool_rounds", &self.max_tool_rounds.map(|it| it.min(MAX_TOOL_CALLS)));
             w.optional("max_tool_calls", &self.max_tool_calls.map(|it| it.min(MAX_TOOL_CALLS)));
@@ -268,7 +271,7 @@ mod tests {
 
     #[test]
     fn options_read_back_as_written() {
-        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","ask":"data","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }

@@ -3,10 +3,11 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, HandoffRules};
+use cog_json::Value;
 use cog_media::{Access, Delivery};
 use cog_module::{Module, Origin};
 use cog_provider::{ModelRequest, Provider};
-use cog_spec::{ErrorBody, Secret, Warning};
+use cog_spec::{Ask, ErrorBody, Secret, Warning};
 
 use crate::{
     Budget, Providers, RunContext, RunInput, RunOptions,
@@ -145,6 +146,7 @@ impl Run<'_> {
         // A run that continues creates the prompt and the input again; its other messages are stored.
         request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
         warnings.extend(omitted);
+        warnings.extend(spec.form_warning());
         Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings })
     }
 
@@ -190,11 +192,16 @@ impl Run<'_> {
 
     fn spec(&self, input: &CheckedInput, tools: Option<&ToolRun>) -> RequestSpec {
         let Self { state, module, options, texts, .. } = self;
+        let preferred = state.generation.or(&module.manifest.generation);
         RequestSpec {
             module: Arc::clone(module),
             compiled: state.compilations.get(module),
+            input: match options.generation.ask.or(preferred.ask) {
+                Some(Ask::Form(form)) if form.examples > 0 => input.original(),
+                _ => Value::default(),
+            },
             chosen: options.generation.clone(),
-            preferred: state.generation.or(&module.manifest.generation),
+            preferred,
             image: prompt::image_request(module, input).map(Arc::new),
             texts: Arc::clone(texts),
             tools: tools.map(ToolRun::set),

@@ -13,6 +13,7 @@ mod costs;
 mod cuts;
 mod events;
 mod fallbacks;
+mod forms;
 mod life;
 mod media_out;
 mod prompts;

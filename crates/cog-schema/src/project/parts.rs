@@ -1,6 +1,6 @@
 //! The parts of an envelope for a model, with the fields that the specification adds.
 
-use cog_spec::Code;
+use cog_spec::{Code, Form, RationalePlace};
 use serde_json::{Map, Value, json};
 
 use super::{Loss, LossKind, defs::flattened};
@@ -30,14 +30,48 @@ pub(super) fn meta(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     )
 }
 
-/// Returns the module's data schema with the rationale, and with insights if overflow is enabled.
-pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
-    let mut fields = vec![("rationale", json!({ "type": "string" }))];
-    if contract.rules().overflow.enabled {
+/// The field that explains how a model arrived at its answer.
+const RATIONALE: &str = "rationale";
+
+/// Returns the module's data schema in a form: with the rationale where the form has it, and in an envelope with insights if
+/// overflow is enabled.
+pub(super) fn data(contract: &Contract, form: &Form, lost: &mut Vec<Loss>) -> PartSchema {
+    let mut fields = Vec::new();
+    let mut required = Vec::new();
+    if contract.rules().needs_rationale {
+        fields.push((RATIONALE, json!({ "type": "string" })));
+        required.push(RATIONALE);
+    }
+    // Insights are about the schema and no part of the answer itself: a small model repeats its input in them.
+    if contract.rules().overflow.enabled && !form.is_data() {
         fields.push(("extensions", extensions(contract)));
     }
     let part = part(contract, contract.data.as_ref().map(|part| part.pointer.as_str()), lost);
-    with_fields(part, &fields, &["rationale"])
+    let mut part = with_fields(part, &fields, &required);
+    place_rationale(&mut part.schema, form.rationale);
+    part
+}
+
+/// Moves the rationale behind the other fields, or removes it.
+fn place_rationale(schema: &mut Value, place: RationalePlace) {
+    if place == RationalePlace::AsWritten {
+        return;
+    }
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        && let Some(rationale) = properties.shift_remove(RATIONALE)
+        && place == RationalePlace::Last
+    {
+        properties.insert(RATIONALE.to_owned(), rationale);
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut)
+        && place == RationalePlace::Afterwards
+    {
+        required.retain(|name| name != RATIONALE);
+    }
+    for choice in ["oneOf", "anyOf"] {
+        let branches = schema.get_mut(choice).and_then(Value::as_array_mut);
+        branches.into_iter().flatten().for_each(|branch| place_rationale(branch, place));
+    }
 }
 
 /// Returns the schema of the context that an answer emits; none if the module emits none.

@@ -1,11 +1,12 @@
 use cog_json::{Path, Value as Tree};
-use cog_spec::{Dialect, Format, Manifest, Tier};
+use cog_spec::{Dialect, Form, Format, Manifest, Tier};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::Rules;
 
 mod envelope;
+mod forms;
 mod llamacpp;
 mod members;
 mod property;
@@ -79,7 +80,7 @@ fn envelope_is_one_level_deeper_where_the_root_must_be_an_object() {
     let contract = with(json!({}));
     for dialect in WITH_SCHEMA {
         let schema = contract.project(dialect).schema.unwrap();
-        match contract.wrapper(dialect) {
+        match contract.wrapper(dialect, Form::ENVELOPE) {
             Some(wrapper) => {
                 assert_eq!((wrapper, &schema["type"]), ("envelope", &json!("object")));
                 assert_eq!(schema["required"], json!(["envelope"]));
@@ -88,9 +89,9 @@ fn envelope_is_one_level_deeper_where_the_root_must_be_an_object() {
             None => assert!(matches!(dialect, Dialect::JsonSchema | Dialect::LlamaCpp), "{dialect}"),
         }
     }
-    assert_eq!(contract.wrapper(Dialect::Prompt), None);
+    assert_eq!(contract.wrapper(Dialect::Prompt, Form::ENVELOPE), None);
     let bare = self::contract(json!({ "output": { "type": "object" } }), Format::V1);
-    assert_eq!(bare.wrapper(Dialect::OpenAiStrict), None);
+    assert_eq!(bare.wrapper(Dialect::OpenAiStrict, Form::ENVELOPE), None);
 }
 
 #[test]
@@ -336,14 +337,14 @@ fn prompt_schemas_contain_their_definitions() {
         "meta": { "properties": { "source": { "$ref": "#/$defs/Item" } } },
         "$defs": { "Item": { "properties": { "next": { "$ref": "#/$defs/Item" } } } },
     });
-    let schemas = contract(document, Format::V22).prompt_schemas();
+    let schemas = contract(document, Format::V22).prompt_schemas(Form::ENVELOPE);
     let names: Vec<&str> = schemas.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["data", "meta"]);
     for (name, schema) in &schemas {
         assert_eq!(schema["$defs"]["Item"]["properties"]["next"]["$ref"], "#/$defs/Item", "{name}");
     }
     let bare = contract(json!({ "output": { "type": "object", "required": ["a"] } }), Format::V1);
-    assert_eq!(bare.prompt_schemas(), [("", json!({ "type": "object", "required": ["a"] }))]);
+    assert_eq!(bare.prompt_schemas(Form::ENVELOPE), [("", json!({ "type": "object", "required": ["a"] }))]);
 }
 
 #[test]

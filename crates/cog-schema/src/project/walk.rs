@@ -3,6 +3,7 @@
 mod containers;
 mod types;
 
+use cog_spec::{Form, Subject};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -43,12 +44,12 @@ impl<'a> Walk<'a> {
         lost
     }
 
-    /// Projects the root: the envelope since v2.2, the data in older formats.
-    pub(super) fn root(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
-        let root = if contract.rules().format.asks_for_envelope() {
-            self.envelope(contract)?
-        } else {
-            self.data_only(contract)?
+    /// Projects the root: what the form asks for since v2.2, the data in older formats.
+    pub(super) fn root(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
+        let root = match contract.rules().format.asks_for_envelope() {
+            true if form.is_data() => self.data_or_error(contract, form)?,
+            true => self.envelope(contract, form)?,
+            false => self.data_only(contract)?,
         };
         let mut root = self.with_definitions(root)?;
         self.require_excess(&mut root);
@@ -111,22 +112,60 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn envelope(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
+    /// Projects the data, or the choice between the data and an error.
+    fn data_or_error(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
+        let data = parts::data(contract, form, &mut self.lost);
+        let data = self.part(data)?;
+        if !contract.has_error_arm(form) {
+            self.require_object(&data)?;
+            return Ok(data);
+        }
+        let error = parts::error(contract, &mut self.lost);
+        let error = self.part(error)?;
+        let failure = json!({
+            "type": "object",
+            "properties": { "error": error },
+            "required": ["error"],
+            "additionalProperties": false,
+        });
+        Ok(self.answer_or_error(data, failure))
+    }
+
+    fn envelope(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
         let mut meta = parts::meta(contract, &mut self.lost);
         self.confidence(&mut meta);
-        let data = parts::data(contract, &mut self.lost);
-        let error = parts::error(contract, &mut self.lost);
+        let data = parts::data(contract, form, &mut self.lost);
+        let error = contract.has_error_arm(form).then(|| parts::error(contract, &mut self.lost));
         // The losses are listed in the order in which the parts are projected.
         let meta = self.part(meta)?;
         let data = self.part(data)?;
-        let error = self.part(error)?;
-        let mut success = envelope_of(self.ok(true), meta.clone(), data, null_type());
+        let error = error.map(|error| self.part(error)).transpose()?;
+        let mut success = envelope_of(self.ok(true));
+        let parts = match form.subject {
+            Subject::Envelope | Subject::Data => [("meta", meta.clone()), ("data", data)],
+            Subject::EnvelopeDataFirst => [("data", data), ("meta", meta.clone())],
+        };
+        for (name, part) in parts {
+            add_member(&mut success, name, part);
+        }
+        if error.is_some() {
+            add_member(&mut success, "error", null_type());
+        }
         if let Some(emitted) = parts::emitted(contract) {
             add_member(&mut success, "_emitted_context", self.part(emitted)?);
         }
-        let failure = envelope_of(self.ok(false), meta, null_type(), error);
+        let Some(error) = error else { return Ok(success) };
+        let mut failure = envelope_of(self.ok(false));
+        for (name, part) in [("meta", meta), ("data", null_type()), ("error", error)] {
+            add_member(&mut failure, name, part);
+        }
+        Ok(self.answer_or_error(success, failure))
+    }
+
+    /// Returns the choice between an answer and an error, in the wrapper of a dialect whose root must be an object.
+    fn answer_or_error(&self, success: Value, failure: Value) -> Value {
         let choice = json!({ "anyOf": [success, failure] });
-        Ok(match self.profile.wrapper() {
+        match self.profile.wrapper() {
             Some(wrapper) => json!({
                 "type": "object",
                 "properties": { wrapper: choice },
@@ -134,7 +173,7 @@ impl<'a> Walk<'a> {
                 "additionalProperties": false,
             }),
             None => choice,
-        })
+        }
     }
 
     /// Returns the schema of `ok` in a success or a failure.
@@ -320,14 +359,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the schema of an envelope. All members are required, so that the model writes them in this order.
-fn envelope_of(ok: Value, meta: Value, data: Value, error: Value) -> Value {
-    json!({
-        "type": "object",
-        "properties": { "ok": ok, "meta": meta, "data": data, "error": error },
-        "required": ["ok", "meta", "data", "error"],
-        "additionalProperties": false,
-    })
+/// Returns the schema of an envelope that has only `ok`. All members are required, so that the model writes them in the order in
+/// which they are added.
+fn envelope_of(ok: Value) -> Value {
+    json!({ "type": "object", "properties": { "ok": ok }, "required": ["ok"], "additionalProperties": false })
 }
 
 /// Adds a required member to the schema of an object.

@@ -10,7 +10,7 @@ use cog_host::{
     run_log::Entry,
     settings::{Flags, parse_duration},
 };
-use cog_spec::{Effort, Generation, ServiceTier, Verbosity};
+use cog_spec::{Ask, Effort, Generation, ServiceTier, Verbosity};
 
 use super::keyword;
 
@@ -94,6 +94,14 @@ pub(crate) struct GenerationArgs {
     /// Service tier, which determines speed and price [default: COG_SERVICE_TIER, or the manifest's]
     #[arg(long, value_name = "TIER", value_parser = keyword::<ServiceTier>(ServiceTier::NAMES))]
     service_tier: Option<ServiceTier>,
+    /// Form in which the model is asked for its answer
+    ///
+    /// `envelope` asks for the complete envelope, `data` for the data with a rationale, and `answer` for the deciding fields
+    /// alone. `auto` takes what `cog test --forms --keep` stored for the model, otherwise `answer` for engines that enforce
+    /// a grammar and `envelope` for the others. What leaves the run is the same envelope. Defaults to COG_ASK, then the
+    /// manifest, then `auto`.
+    #[arg(long, value_name = "FORM", value_parser = keyword::<Ask>(Ask::NAMES))]
+    ask: Option<Ask>,
 }
 
 impl GenerationArgs {
@@ -107,6 +115,7 @@ impl GenerationArgs {
             effort: self.effort,
             verbosity: self.verbosity,
             service_tier: self.service_tier,
+            ask: self.ask,
         }
     }
 }

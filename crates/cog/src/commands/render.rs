@@ -109,6 +109,8 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
         },
     );
     text += &format!("\n{body}\n");
+    text += &format!("\n{}\n", palette.bold(format_args!("── form `{}`", rendered.form)));
+    text += &format!("{}\n", rendered.form_reason);
     if !rendered.lost.is_empty() {
         text += &format!("\n{}\n", palette.bold("── not enforced by the provider; checked locally"));
     }

@@ -191,7 +191,8 @@ fn another_provider_answers_by_its_own_name_and_dialect() {
     let mut out = vec![first];
     let failed =
         Fallback { provider: "openai".to_owned(), code: Code::RateLimited, message: "slow".to_owned() };
-    assembler.fall_back_to("anthropic", "claude", Dialect::OpenAiStrict, failed.clone());
+    assembler.fall_back_to("anthropic", "claude", failed.clone());
+    assembler.set_request(Dialect::OpenAiStrict, Form::ENVELOPE);
     let answer = reply(json!({ "error": null })).to_string();
     for event in [ModelEvent::Text(answer), ModelEvent::Finished(FinishReason::Stop)] {
         assembler.event(event, Duration::ZERO, &mut out);
@@ -213,7 +214,8 @@ fn another_provider_is_read_in_its_own_dialect() {
         let mut out = vec![first];
         let failed =
             Fallback { provider: "a".to_owned(), code: Code::RateLimited, message: "slow".to_owned() };
-        assembler.fall_back_to("b", "m", dialect, failed);
+        assembler.fall_back_to("b", "m", failed);
+        assembler.set_request(dialect, Form::ENVELOPE);
         for event in [ModelEvent::Text(text.clone()), ModelEvent::Finished(FinishReason::Stop)] {
             assembler.event(event, Duration::ZERO, &mut out);
         }

@@ -1,6 +1,6 @@
 //! What an assembler receives from its caller: tokens, warnings, dialects, and the ends of rounds and attempts.
 
-use cog_spec::{Amount, Currency, PriceDate, PriceSource};
+use cog_spec::{Amount, Currency, Form, PriceDate, PriceSource};
 
 use super::*;
 
@@ -145,7 +145,7 @@ fn media_and_warnings_are_part_of_the_envelope() {
 fn another_dialect_starts_the_reply_again() {
     let (mut assembler, _) = Assembler::new(plain());
     send(&mut assembler, ModelEvent::Text("The beginning".to_owned()));
-    assembler.set_dialect(Dialect::OpenAiStrict);
+    assembler.set_request(Dialect::OpenAiStrict, Form::ENVELOPE);
     send(&mut assembler, ModelEvent::Text(json!({ "envelope": reply(json!({})) }).to_string()));
     send(&mut assembler, STOP);
     let envelope = finish(assembler);

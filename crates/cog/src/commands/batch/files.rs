@@ -234,7 +234,7 @@ pub(super) fn command() -> Vec<String> {
 
 /// Returns the parameters that are set: `temperature 0.5, seed 1`.
 fn parameters(generation: &Generation) -> String {
-    let Generation { temperature, max_tokens, seed, stop, effort, verbosity, service_tier } = generation;
+    let Generation { temperature, max_tokens, seed, stop, effort, verbosity, service_tier, ask } = generation;
     let parts = [
         temperature.map(|it| format!("temperature {it}")),
         max_tokens.map(|it| format!("max-tokens {it}")),
@@ -243,6 +243,7 @@ fn parameters(generation: &Generation) -> String {
         effort.map(|it| format!("effort {}", it.as_str())),
         verbosity.map(|it| format!("verbosity {}", it.as_str())),
         service_tier.map(|it| format!("service-tier {}", it.as_str())),
+        ask.map(|it| format!("ask {it}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

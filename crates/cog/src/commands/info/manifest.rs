@@ -2,8 +2,8 @@
 
 use cog_json::{ToJson, Writer};
 use cog_spec::{
-    AcceptedContext, Constraints, ContextRule, EmittedContext, Enums, Generation, Manifest, MediaConstraints,
-    Modalities, Overflow, Policies, Response, Tier,
+    AcceptedContext, Ask, Constraints, ContextRule, EmittedContext, Enums, Generation, Manifest,
+    MediaConstraints, Modalities, Overflow, Policies, Response, Tier,
 };
 
 use super::composition::composition;
@@ -150,6 +150,7 @@ fn generation(w: &mut Writer<'_>, generation: &Generation) {
     w.optional("effort", &generation.effort);
     w.optional("verbosity", &generation.verbosity);
     w.optional("service_tier", &generation.service_tier);
+    w.optional("ask", &generation.ask.map(Ask::as_str));
 }
 
 fn response(w: &mut Writer<'_>, response: &Response, tier: Option<Tier>) {

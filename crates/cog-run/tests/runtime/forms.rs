@@ -1,0 +1,86 @@
+//! Answers of models that are asked for their data alone (ruling R91).
+
+use cog_run::{Envelope, RunOptions, ToJson as _};
+use cog_spec::{Ask, Dialect, Form, Generation, Risk};
+
+use super::support::{Scripted, code, directory, runtime_with, sample_input};
+
+fn asked(form: &'static Form) -> RunOptions {
+    RunOptions {
+        generation: Generation { ask: Some(Ask::Form(form)), ..Generation::default() },
+        ..RunOptions::default()
+    }
+}
+
+/// Returns the answer to these replies of an engine with a grammar, and the requests.
+async fn run(
+    replies: &[&str],
+    manifest: &[&str],
+    options: RunOptions,
+) -> (Envelope, Vec<cog_provider::ModelRequest>) {
+    let directory = directory("Answer.", manifest);
+    let provider = Scripted::replying_in_turn(replies.iter().copied()).with_dialect(Dialect::LlamaCpp);
+    let (provider, runtime, module) = runtime_with(provider, &directory);
+    let envelope = runtime.run(&module, sample_input(), options).await;
+    let requests = provider.requests();
+    (envelope, requests)
+}
+
+#[tokio::test]
+async fn rationale_is_asked_for_once_the_answer_is_known() {
+    let (envelope, requests) =
+        run(&[r#"{"result": "fine"}"#, r#"{"rationale": "It was asked."}"#], &[], RunOptions::default())
+            .await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(envelope.data().unwrap().to_string(), r#"{"result":"fine","rationale":"It was asked."}"#);
+    assert_eq!((envelope.meta.confidence, envelope.meta.explain.as_str()), (Some(0.5), "It was asked."));
+    assert_eq!(envelope.meta.risk.level(), Risk::Medium);
+    let [first, second] = requests.as_slice() else { panic!("{requests:?}") };
+    assert!(first.merges_system && second.merges_system);
+    let messages = second.messages.messages();
+    assert_eq!(messages[..2], first.messages.messages()[..2]);
+    assert_eq!(messages[2].text(), r#"{"result":"fine"}"#);
+    assert!(messages[3].text().starts_with("Explain"));
+    let schema = second.output.as_ref().unwrap().schema.as_ref().unwrap().to_string();
+    assert!(schema.contains(r#""required":["rationale"]"#), "{schema}");
+}
+
+#[tokio::test]
+async fn answer_without_an_explanation_fails_with_its_data() {
+    let options = RunOptions { max_attempts: Some(1), ..RunOptions::default() };
+    let (envelope, requests) = run(&[r#"{"result": "fine"}"#, r#"{"rationale": " "}"#], &[], options).await;
+    assert_eq!((code(&envelope), requests.len()), (Some("E3003"), 2));
+    assert!(envelope.to_json().contains(r#""partial_data":{"result":"fine"}"#), "{}", envelope.to_json());
+}
+
+#[tokio::test]
+async fn wrong_answer_is_asked_for_again_before_it_is_explained() {
+    let replies = [r#"{"result": 1}"#, r#"{"result": "fine"}"#, r#"{"rationale": "It was asked."}"#];
+    let (envelope, requests) = run(&replies, &[], RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!((envelope.meta.runtime.attempts, requests.len()), (Some(2), 3));
+}
+
+#[tokio::test]
+async fn own_error_of_the_model_is_not_explained() {
+    let error = r#"{"error": {"code": "E2007", "message": "No text."}}"#;
+    let (envelope, requests) = run(&[error], &[], RunOptions::default()).await;
+    assert_eq!((code(&envelope), requests.len()), (Some("E2007"), 1));
+}
+
+#[tokio::test]
+async fn form_can_be_chosen_and_a_module_may_need_its_envelope() {
+    let data = r#"{"result": "fine", "rationale": "It was asked."}"#;
+    let (envelope, requests) = run(&[data], &[], asked(Form::DATA)).await;
+    assert!(envelope.is_ok() && !requests[0].merges_system, "{:?}", envelope.error());
+    assert!(envelope.warnings.is_empty(), "{:?}", envelope.warnings);
+
+    let answer = format!(
+        r#"{{"ok": true, "meta": {{"confidence": 0.9, "risk": "low", "explain": "Yes."}}, "data": {data}}}"#
+    );
+    let needs = ["context: {main: true, emits: [{type: notes}]}"];
+    let (envelope, requests) = run(&[&answer], &needs, asked(Form::DATA)).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(requests[0].output.as_ref().unwrap().form, Form::ENVELOPE);
+    assert!(envelope.warnings.iter().any(|warning| warning.message.contains("emits context")));
+}
