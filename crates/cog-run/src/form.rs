@@ -1,7 +1,5 @@
 //! Chooses the form in which a model is asked for its answer (ruling R91).
 
-use std::fmt::Write as _;
-
 use cog_json::{Node, ToJson, Value};
 use cog_module::{Module, golden};
 use cog_spec::{Ask, Dialect, Form, Modality, RationalePlace, Tier, mask_secrets};
@@ -129,9 +127,7 @@ pub(crate) fn section(examples: &[Example], input: Node<'_>, form: &Form) -> Str
     if text.is_empty() {
         return text;
     }
-    let mut section = String::from("\n\nExamples:\n\n");
-    let _ = write!(section, "{}", text.trim_end());
-    section
+    format!("\n\nExamples:\n\n{}", text.trim_end())
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 // several readers follow them and an interrupted run starts again.
 //
 // `pipeline` is the story of one run, in order: the input is checked (`input`, `module_context`), media are opened (`media`),
-// the prompt is filled (`prompt`, `compiled`), the request is built (`request`), the providers are planned (`plan`,
-// `preflight`), and `drive` takes over. It calls the providers and passes their events on; chunks leave through `stream`.
+// the prompt is filled (`prompt`, `compiled`), the form in which the model is asked is chosen (`form`), the request is built
+// (`request`), the providers are planned (`plan`, `preflight`), and `drive` takes over. It calls the providers and passes their
+// events on; chunks leave through `stream`.
 //
 // `composition` executes the plan that `cog-flow` has checked: the parts of a composed module run before its own answer, each
 // through the same pipeline. `parts_state` is what is kept of them when the run halts or is interrupted.

@@ -155,7 +155,7 @@ struct KnownTypes {
 }
 
 impl Contract {
-    /// Returns whether a text can be the rationale.
+    /// Returns whether the rationale can be a string.
     pub fn accepts_rationale_text(&self) -> bool {
         match self.shape("data").map(|data| data.member("rationale")) {
             Some(Member::Known(rationale)) => rationale.types().meet(Types::STRING),

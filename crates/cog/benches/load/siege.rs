@@ -1,4 +1,4 @@
-//! Hostile clients beside healthy ones: `cargo xtask siege`.
+//! Hostile clients alongside healthy ones: `cargo xtask siege`.
 
 mod budget;
 mod hostile;
