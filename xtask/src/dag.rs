@@ -20,6 +20,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Sources are read in place, in the input, so that base64 is not copied; reports are written for meta.
     ("cog-media", &["cog-json", "cog-spec"]),
     ("cog-store", &[]),
+    ("cog-trust", &[]),
     // Its files are written as those of a store.
     ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
     ("cog-contract", &["cog-module"]),
@@ -101,6 +102,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-mcp",
             "cog-server",
             "cog-store",
+            "cog-trust",
             "cog-host",
         ],
     ),
@@ -118,12 +120,20 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-host",
         ],
     ),
-    ("xtask", &["cog-spec"]),
+    ("xtask", &["cog-spec", "cog-trust"]),
 ];
 
 /// Crates without clocks, files and sockets: what comes in is an argument, what goes out is a result.
-const PURE: &[&str] =
-    &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "cog-answer", "cog-contract", "cog-flow"];
+const PURE: &[&str] = &[
+    "cog-json",
+    "cog-spec",
+    "cog-schema",
+    "cog-harmony",
+    "cog-answer",
+    "cog-trust",
+    "cog-contract",
+    "cog-flow",
+];
 
 /// What a pure crate may not depend on, however far down.
 const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];
