@@ -90,8 +90,27 @@ pub(crate) fn capture(command: &mut Command) -> Outcome<String> {
 
 /// The `cargo` that runs this program.
 pub(crate) fn cargo() -> Command {
-    Command::new(env!("CARGO"))
+    let mut command = Command::new(env!("CARGO"));
+    for name in OF_THIS_PACKAGE {
+        command.env_remove(name);
+    }
+    command
 }
+
+/// What `cargo run` tells this program about its own package.
+///
+/// The build script of ring watches these variables. If they passed, it would run again at each change between `cargo xtask …`
+/// and `cargo …`, and everything above ring would be compiled again.
+const OF_THIS_PACKAGE: [&str; 8] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_MANIFEST_PATH",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
 
 /// The features with which everything is tested: one set for all steps, so that each crate is compiled once.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "cogn/nats,cog-batch/arrow"];
