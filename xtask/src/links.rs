@@ -44,7 +44,7 @@ struct Anchors {
 }
 
 impl Anchors {
-    /// Returns whether a target exists: a file, and the heading behind `#` if it is a page.
+    /// Returns whether a target exists: a file, and behind `#` the heading of a page or a function of a source file.
     fn leads_somewhere(&mut self, directory: &Path, page: &Path, target: &str) -> Outcome<bool> {
         if target.contains("://") || target.starts_with("mailto:") {
             return Ok(true);
@@ -54,8 +54,11 @@ impl Anchors {
         if !root().join(&file).exists() {
             return Ok(false);
         }
-        if anchor.is_empty() || file.extension().is_none_or(|extension| extension != "md") {
-            return Ok(true);
+        match file.extension().and_then(|extension| extension.to_str()) {
+            _ if anchor.is_empty() => return Ok(true),
+            Some("md") => {}
+            Some("rs") => return Ok(read(&file)?.contains(&format!("fn {anchor}("))),
+            _ => return Ok(true),
         }
         if !self.by_page.contains_key(&file) {
             let anchors = anchors(&read(&file)?);
@@ -163,5 +166,6 @@ mod tests {
             |target| anchors.leads_somewhere(Path::new("docs"), Path::new("docs/flow.md"), target).unwrap();
         assert!(leads("spec/rulings.md#r24") && leads("../README.md") && leads("https://example.org"));
         assert!(!leads("spec/rulings.md#r99") && !leads("spec/nothing.md"));
+        assert!(leads("../xtask/src/links.rs#broken") && !leads("../xtask/src/links.rs#mended"));
     }
 }
