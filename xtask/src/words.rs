@@ -70,7 +70,14 @@ fn verdict(found: usize) -> Outcome {
 fn paths() -> Outcome<Vec<String>> {
     let mut paths = tracked("docs", ".md")?;
     paths.retain(|path| path != crate::conformance::PAGE);
-    let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "fuzz/README.md", "docs/openapi.json"];
+    let others = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "fuzz/README.md",
+        "docs/openapi.json",
+    ];
     paths.extend(others.map(str::to_owned));
     paths.extend(tracked("crates", "README.md")?);
     paths.extend(tracked("crates/cog-spec/schemas", ".json")?);

@@ -298,7 +298,42 @@ impl StreamableHttpClient for VerbatimClient {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead as _, BufReader, Write as _},
+        net::TcpListener,
+    };
+
     use super::*;
+
+    /// Answers one request with a redirect.
+    fn redirect(listener: &TcpListener, location: &str) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let head = BufReader::new(&stream).lines().take_while(|line| !line.as_ref().unwrap().is_empty());
+        assert!(head.count() > 0);
+        let head =
+            format!("HTTP/1.1 307 Temporary Redirect\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn redirect_to_another_origin_is_not_followed() {
+        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [first, other] = listeners.each_ref().map(|it| format!("http://{}", it.local_addr().unwrap()));
+        let [server, unused] = listeners;
+        let (here, elsewhere) = (format!("{first}/b"), format!("{other}/c"));
+        let server = std::thread::spawn(move || {
+            redirect(&server, &here);
+            redirect(&server, &elsewhere);
+        });
+        let client = VerbatimClient::new().unwrap();
+        let token = Some("token-canary".to_owned());
+        let request = client.post(&format!("{first}/a"), None, token, Headers::new());
+        let response = request.send().await.unwrap();
+        server.join().unwrap();
+        assert_eq!((response.status().as_u16(), response.url().path()), (307, "/b"));
+        unused.set_nonblocking(true).unwrap();
+        assert!(unused.accept().is_err(), "the other origin was called");
+    }
 
     async fn passes(text: &'static str, max_size: usize) -> bool {
         // Each byte is a chunk, so that no end of a line is seen at once.

@@ -259,7 +259,25 @@ impl PlainClient {
 
 #[cfg(test)]
 mod tests {
+    use cog_testkit::{Mock, Reply};
+
     use super::*;
+
+    #[tokio::test]
+    async fn redirect_is_not_followed() {
+        for status in [301, 302, 303, 307, 308] {
+            let other = Mock::start([Reply::text("{}")]);
+            let url = format!("{}/v1/chat/completions", other.url());
+            let first = Mock::start([Reply::raw("").status(status).header("location", url)]);
+            let key = Some((Auth::Bearer, Secret::new("sk-canary")));
+            let client = Client::new(&first.url(), key, Duration::from_secs(10));
+            let request = client.http().unwrap().post(format!("{}/v1/chat/completions", first.url()));
+            let (name, value) = client.key_header().unwrap().unwrap();
+            let response = request.header(name, value).send().await.unwrap();
+            assert_eq!((response.status().as_u16(), first.request_count()), (status, 1));
+            assert_eq!(other.request_count(), 0, "{status}");
+        }
+    }
 
     #[test]
     fn recognizes_names_of_this_machine() {
