@@ -2,7 +2,7 @@
 //!
 //! Each function writes the members of one object, so that its caller can add others. Which messages form a turn, and where a
 //! format has results and their media, is not here: a request follows the settings of its model, and a converted history
-//! what was read (docs/decisions.md).
+//! what was read (docs/decisions/042-one-module-for-vendor-formats.md).
 
 use cog_json::{Node, Value, Writer};
 

@@ -1,4 +1,4 @@
-//! The output of the program: data on stdout, messages on stderr (decision 13).
+//! The output of the program: data on stdout, messages on stderr (docs/decisions/013-stdout-is-data.md).
 
 mod card;
 mod console;
