@@ -8,7 +8,11 @@ use std::{
 use cog_json::{Node, ToJson as _, Value, Writer};
 use cog_spec::ErrorBody;
 
-use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, row::Position, sink::RowHead};
+use crate::{
+    FinishedRow, Row, RowHash, RowResult,
+    row::{Digest, Position},
+    sink::RowHead,
+};
 
 /// The duplicates that may wait for rows that run.
 const MAX_WAITING: usize = 65_536;

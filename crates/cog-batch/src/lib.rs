@@ -12,7 +12,6 @@
 #[cfg(feature = "arrow")]
 mod arrays;
 mod columns;
-mod digest;
 mod duplicates;
 mod format;
 mod jobs;
@@ -23,33 +22,29 @@ mod read;
 mod row;
 mod run;
 mod sink;
-mod stop;
 mod summary;
 mod via;
 mod write;
 
-pub use self::pace::Concurrency;
-pub use self::summary::Progress;
 #[cfg(feature = "arrow")]
 pub use arrays::ArrayError;
 #[cfg(feature = "arrow")]
 pub use columns::RecordBuilder;
 pub use columns::{Column, ColumnType, Columns};
-pub use digest::digest_of_files;
 pub use format::{Compression, Encoding, Format, delimiter_of};
 pub use jobs::{Job, Jobs, VendorBatchError, VendorBatchProvider};
 pub use journal::{
     Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, JournalStatus,
     LeftOut, Lines, Order, ResultLine, Results, Resume,
 };
-pub use pace::Pace;
+pub use pace::{Concurrency, Pace};
 pub use read::{Carried, ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
 pub use row::{
     ParsedRow, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, RowResult,
+    digest_of_files,
 };
 pub use run::{Batch, RowFuture, Runner, View, run_input};
 pub use sink::{LineSink, Sink, SinkError};
-pub use stop::{MaxFailures, Stop};
-pub use summary::{RowCounts, Summary, TokenCounts};
+pub use summary::{MaxFailures, Progress, RowCounts, Stop, Summary, TokenCounts};
 pub use via::VendorBatch;
 pub use write::{CsvStyle, Output, WriteError};

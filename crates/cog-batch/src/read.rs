@@ -4,16 +4,13 @@
 mod arrow;
 mod columns;
 mod csv;
-mod decode;
-mod json_array;
-mod json_lines;
-mod lines;
-mod members;
+mod json;
 #[cfg(feature = "arrow")]
 mod parquet;
 mod source;
 #[cfg(feature = "arrow")]
 mod table;
+mod text;
 
 use std::io;
 

@@ -12,7 +12,7 @@ use cog_spec::{Format, Manifest, Tier};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ColumnType, Columns, RecordBuilder, contract};
+use super::{ColumnType, Columns, RecordBuilder};
 use crate::{Carried, arrays::write_value};
 
 fn compile(document: &Value) -> Contract {
@@ -139,7 +139,7 @@ fn doubling() -> Value {
 #[test]
 fn contract_with_too_many_fields_is_json() {
     let document = doubling();
-    assert_eq!(contract::data_type(&document, &document["data"]), ColumnType::Json);
+    assert_eq!(super::data_type(&document, &document["data"]), ColumnType::Json);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn depth_is_limited() {
     for _ in 0..60 {
         schema = json!({ "type": "array", "items": schema });
     }
-    let mut found = contract::data_type(&json!({}), &schema);
+    let mut found = super::data_type(&json!({}), &schema);
     let mut depth = 0;
     while let ColumnType::List(item) = found {
         (found, depth) = (*item, depth + 1);
@@ -162,13 +162,13 @@ fn long_chains_of_references_end() {
     let definitions: serde_json::Map<_, _> =
         (0..100_000).map(|level| (format!("d{level}"), names(level))).collect();
     let document = json!({ "$defs": definitions });
-    assert_eq!(contract::data_type(&document, &json!({ "$ref": "#/$defs/d0" })), ColumnType::Json);
+    assert_eq!(super::data_type(&document, &json!({ "$ref": "#/$defs/d0" })), ColumnType::Json);
 }
 
 #[test]
 fn name_with_nul_is_json() {
     let schema = json!({ "type": "object", "properties": { "a\0": { "type": "string" } } });
-    assert_eq!(contract::data_type(&json!({}), &schema), ColumnType::Json);
+    assert_eq!(super::data_type(&json!({}), &schema), ColumnType::Json);
 }
 
 #[test]

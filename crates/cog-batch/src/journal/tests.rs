@@ -14,7 +14,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{Append, *};
+use super::*;
 use crate::{Order, ResultLine, RowHash};
 
 /// A journal in a directory of its own.

@@ -13,8 +13,8 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use super::{
     ColumnMap, ColumnsError, RowReader,
     columns::Columns,
-    json_lines::{text_of, utf8},
-    lines::{Line, Lines},
+    json::{text_of, utf8},
+    text::{Line, Lines},
 };
 use crate::{
     ParsedRow, Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser,

@@ -20,11 +20,8 @@ use super::table::TableError;
 use super::{
     ColumnMap, ColumnsError, ReadError, RowReader,
     csv::Csv,
-    decode::decoded,
-    json_array::JsonArray,
-    json_lines::JsonLines,
-    lines::Lines,
-    members::{Members, parser},
+    json::{JsonArray, JsonLines, Members, parser},
+    text::{Lines, decoded},
 };
 use crate::{Compression, Encoding, Format, Row, RowLocation, format::delimiter_of};
 

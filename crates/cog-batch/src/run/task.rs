@@ -9,10 +9,9 @@ use cog_spec::{Code, Envelope, ErrorBody};
 use super::{Batch, BatchRun, run_input};
 use crate::{
     FinishedRow, Row, RowHash, RowLocation, RowResult, Sink, Stop,
-    digest::Digest,
     duplicates::{Duplicate, FirstRow, digest_of_input, has_head, renumbered},
     jobs::Slot,
-    row::Position,
+    row::{Digest, Position},
     sink::RowHead,
 };
 

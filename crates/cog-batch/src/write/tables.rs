@@ -10,7 +10,7 @@ use parquet::{
     file::properties::WriterProperties,
 };
 
-use super::{WriteError, csv::parse};
+use super::{WriteError, parse};
 use crate::{
     ResultLine,
     columns::{Columns, RecordBuilder},

@@ -1,5 +1,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests write and damage files")]
 
+mod bad;
+mod types;
+
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{
@@ -20,9 +23,6 @@ use serde_json::json;
 
 use super::*;
 use crate::{Format, ReadError, Source, read::parquet::batch_size};
-
-mod bad;
-mod types;
 
 fn contract(properties: &serde_json::Value, required: &[&str]) -> Contract {
     let input = json!({ "type": "object", "properties": properties, "required": required });
