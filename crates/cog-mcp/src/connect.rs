@@ -29,9 +29,9 @@ use tokio::{
 use crate::{
     http_client::VerbatimClient,
     link::{Config, Connection, Host, Link, Program},
-    pipe,
     server::{McpError, McpServer, McpTransport, excerpt},
     tool::McpTool,
+    verbatim,
 };
 
 /// The tools of a server.
@@ -120,9 +120,9 @@ impl McpServer {
         };
         let mut log = JoinSet::new();
         if let Some(stderr) = child.stderr.take() {
-            log.spawn(pipe::log_stderr(self.name.clone(), stderr));
+            log.spawn(verbatim::log_stderr(self.name.clone(), stderr));
         }
-        let (read, write) = pipe::verbatim(stdout, stdin, &mut log);
+        let (read, write) = verbatim::verbatim(stdout, stdin, &mut log);
         // The pipe has dropped messages that are too long.
         let transport = AsyncRwTransport::new(read, write).with_max_line_length(usize::MAX);
         let service = self.serve(transport).await?;

@@ -13,7 +13,6 @@
 mod connect;
 mod http_client;
 mod link;
-mod pipe;
 #[cfg(feature = "server")]
 mod serve;
 mod server;

@@ -1,13 +1,16 @@
-//! The modules that a model may call, and each as a tool.
+//! The modules that a client sees: those that a model may call as tools, and those that it reads as skills.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use cog_module::export;
+use cog_module::export::{self, ExportError, SkillFile};
 use cog_run::{Module, ModuleRef, Runtime};
-use rmcp::model::Tool;
+use rmcp::model::{
+    ReadResourceResult, Resource, ResourceContents, Skill, SkillResource, SkillResources, Tool,
+};
+use serde_json::Value;
 
 use super::annotations;
 
@@ -66,6 +69,118 @@ fn describe(name: &str, module: &Module) -> Tool {
     Tool::new_with_raw(name.to_owned(), Some(description.into()), Arc::new(export::input_schema(module)))
         .with_raw_output_schema(Arc::new(export::envelope_schema(module)))
         .with_annotations(annotations(module))
+}
+
+// The modules as skills (SEP-2640): what they are, and their files.
+
+/// The scheme of the URIs.
+const SCHEME: &str = "skill://";
+
+/// The modules as skills, each exported once until its files change.
+#[derive(Default)]
+pub(super) struct Skills(Mutex<HashMap<String, Exported>>);
+
+/// A skill, and the module that it is of.
+type Exported = (Weak<Module>, Arc<ServedSkill>);
+
+/// A skill, with its files in the order of its entry.
+pub(super) struct ServedSkill {
+    entry: Skill,
+    files: Vec<SkillFile>,
+}
+
+impl Skills {
+    /// Returns the module as a skill; none if it cannot be one, with a line in the log. Reads files.
+    pub(super) fn skill(&self, name: &str, module: &Arc<Module>) -> Option<Arc<ServedSkill>> {
+        if let Some((of, skill)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name)
+            && std::ptr::eq(of.as_ptr(), Arc::as_ptr(module))
+        {
+            return Some(Arc::clone(skill));
+        }
+        match ServedSkill::new(name, module) {
+            Ok(skill) => {
+                let skill = Arc::new(skill);
+                let of = Arc::downgrade(module);
+                let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                known.insert(name.to_owned(), (of, Arc::clone(&skill)));
+                Some(skill)
+            }
+            Err(reason) => {
+                tracing::warn!(module = name, reason, "the module is not listed as a skill");
+                None
+            }
+        }
+    }
+}
+
+impl ServedSkill {
+    fn new(name: &str, module: &Module) -> Result<Self, String> {
+        let skill = export::skill(module).map_err(|error: ExportError| error.to_string())?;
+        if skill.name != name {
+            return Err(format!("its manifest names it `{}`", skill.name));
+        }
+        let front_matter = serde_json::from_value(Value::Object(skill.front_matter));
+        let front_matter = front_matter.map_err(|error| error.to_string())?;
+        let resource =
+            |file: &SkillFile| SkillResource::from_bytes(uri(name, &file.path), file.text.as_bytes());
+        let resources = SkillResources::Files(skill.files.iter().map(resource).collect());
+        let entry = Skill::new(uri(name, "SKILL.md"), front_matter, resources);
+        entry.validate().map_err(|error| error.to_string())?;
+        Ok(Self { entry, files: skill.files })
+    }
+
+    /// Returns the entry of the skill: its front matter, and its files with their digests.
+    pub(super) fn entry(&self) -> &Skill {
+        &self.entry
+    }
+
+    /// Returns `SKILL.md` as a resource.
+    pub(super) fn resource(&self) -> Resource {
+        let resource = Resource::new(self.entry.uri.as_str(), self.entry.name())
+            .with_description(self.entry.frontmatter.description.as_str())
+            .with_mime_type(media_type("SKILL.md"));
+        match self.files.first() {
+            Some(file) => resource.with_size(file.text.len() as u64),
+            None => resource,
+        }
+    }
+
+    /// Returns the file at a URI.
+    pub(super) fn read(&self, uri: &str) -> Option<ReadResourceResult> {
+        let SkillResources::Files(known) = &self.entry.resources else { return None };
+        let (_, file) = known.iter().zip(&self.files).find(|(known, _)| known.uri == uri)?;
+        let contents = ResourceContents::text(file.text.as_str(), uri);
+        Some(ReadResourceResult::new(vec![contents.with_mime_type(media_type(&file.path))]))
+    }
+}
+
+/// Returns the name of the module in the URI of a skill's file.
+pub(super) fn module_in(uri: &str) -> Option<&str> {
+    uri.strip_prefix(SCHEME)?.split_once('/').map(|(name, _)| name)
+}
+
+/// Returns the URI of a file. Characters that a URI must not have are percent-encoded.
+fn uri(name: &str, path: &str) -> String {
+    let mut uri = format!("{SCHEME}{name}/");
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+fn media_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("md") => "text/markdown",
+        Some("json") => "application/json",
+        Some("yaml") => "application/yaml",
+        Some("sh") => "application/x-sh",
+        _ => "text/plain",
+    }
 }
 
 #[cfg(test)]

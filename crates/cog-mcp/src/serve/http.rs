@@ -33,11 +33,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{ModuleServer, handler::Opening};
-use crate::{
-    pipe::{self, BUFFER},
-    verbatim::{incoming_call, outgoing_result},
-};
+use super::{ModuleServer, Opening};
+use crate::verbatim::{self, BUFFER, incoming_call, outgoing_result};
 
 /// The settings of streamable HTTP.
 #[derive(Debug, Clone)]
@@ -270,8 +267,8 @@ impl ModuleServer {
         let (write, to_client) = duplex(BUFFER);
         let mut reading = JoinSet::new();
         let mut writing = JoinSet::new();
-        reading.spawn(async move { pipe::pass(input, from_client, MAX_MESSAGE, incoming_call).await });
-        writing.spawn(async move { pipe::pass(to_client, output, u64::MAX, outgoing_result).await });
+        reading.spawn(async move { verbatim::pass(input, from_client, MAX_MESSAGE, incoming_call).await });
+        writing.spawn(async move { verbatim::pass(to_client, output, u64::MAX, outgoing_result).await });
         // The pipe has dropped messages that are too long.
         let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(usize::MAX);
         let served = self.serve_transport(transport, stop).await;

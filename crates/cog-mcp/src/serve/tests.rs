@@ -1,5 +1,8 @@
 //! Messages of clients as lines.
 
+mod numbers;
+mod skills;
+
 use std::sync::{Arc, Mutex};
 
 use cog_run::{
@@ -12,9 +15,6 @@ use tokio::{
     sync::oneshot,
     task::JoinSet,
 };
-
-mod numbers;
-mod skills;
 
 use super::{CallSettings, ModuleServer};
 
