@@ -4,7 +4,6 @@
 //! nothing else can be written, so that evaluating it is linear in its length.
 
 mod parser;
-mod ranges;
 mod values;
 
 use std::{
@@ -15,11 +14,8 @@ use std::{
 
 use cog_json::{Kind, Node};
 
-use self::ranges::Interval;
-pub(crate) use self::{
-    ranges::Cases,
-    values::{Decimal, Values},
-};
+use self::values::Interval;
+pub(crate) use self::values::{Cases, Decimal, Values};
 use crate::{cursor::TextError, json_path::ValuePath};
 
 /// A parsed condition.

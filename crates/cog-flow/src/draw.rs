@@ -1,7 +1,6 @@
 //! Draws a composition: as text, Mermaid, Graphviz DOT, SVG, or JSON.
 
 mod diagram;
-mod edges;
 mod layout;
 
 use cog_json::{ToJson, Writer};
@@ -16,8 +15,8 @@ use crate::Flow;
 impl Diagram {
     /// Returns the drawing of a composition. The modules that its parts call are drawn as calls.
     pub fn new(flow: &Flow) -> Self {
-        let mut builder = Builder::new(flow, edges::uses_prompt(flow.root()));
-        edges::add(&mut builder);
+        let mut builder = Builder::new(flow, diagram::uses_prompt(flow.root()));
+        diagram::add(&mut builder);
         builder.diagram
     }
 }

@@ -1,4 +1,6 @@
 use cog_spec::Code;
+use petgraph::{algo::is_cyclic_directed, graph::DiGraph};
+use proptest::prelude::*;
 
 use super::*;
 use crate::{
@@ -552,4 +554,70 @@ fn lists_of_a_step_are_limited() {
         found.iter().any(|found| found.contains("the list has 257 items; the maximum is 256")),
         "{found:?}"
     );
+}
+
+fn search(successors: &[&[usize]]) -> Search {
+    let successors: Vec<Vec<usize>> = successors.iter().map(|list| list.to_vec()).collect();
+    Graph::new(&successors).search()
+}
+
+#[test]
+fn cycle_has_its_complete_path() {
+    let found = search(&[&[1], &[2, 3], &[1], &[0]]);
+    assert_eq!(found.cycles, [vec![1, 2], vec![0, 1, 3]]);
+    assert_eq!(search(&[&[0]]).cycles, [vec![0]]);
+}
+
+#[test]
+fn shared_node_is_not_a_cycle() {
+    let found = search(&[&[1, 2], &[3], &[3], &[]]);
+    assert_eq!(found, Search { cycles: Vec::new(), heights: vec![3, 2, 2, 1] });
+}
+
+#[test]
+fn deepest_path_is_as_long_as_the_height() {
+    let successors: Vec<Vec<usize>> =
+        [&[3, 1][..], &[2], &[3], &[]].iter().map(|list| list.to_vec()).collect();
+    let graph = Graph::new(&successors);
+    let heights = graph.search().heights;
+    assert_eq!((graph.deepest_path(0, &heights), heights), (vec![0, 1, 2, 3], vec![4, 3, 2, 1]));
+}
+
+#[test]
+fn long_chain_does_not_exhaust_the_stack() {
+    let successors: Vec<Vec<usize>> = (1..=200_000).map(|next| vec![next]).chain([vec![]]).collect();
+    assert_eq!(Graph::new(&successors).search().heights[0], 200_001);
+}
+
+/// Returns the longest path from a node of a graph without cycles.
+fn height(successors: &[Vec<usize>], node: usize) -> usize {
+    successors[node].iter().map(|next| height(successors, *next)).max().unwrap_or_default() + 1
+}
+
+proptest! {
+    #[test]
+    fn finds_a_cycle_exactly_if_there_is_one(
+        successors in (1_usize..12).prop_flat_map(|nodes| {
+            prop::collection::vec(prop::collection::vec(0..nodes, 0..4), nodes)
+        })
+    ) {
+        let graph = Graph::new(&successors);
+        let found = graph.search();
+        // Only nodes that the first one reaches are searched.
+        let reached = |node: usize| found.heights[node] > 0;
+        let edges = successors.iter().enumerate().filter(|(node, _)| reached(*node));
+        let edges = edges.flat_map(|(node, next)| next.iter().map(move |next| (node as u32, *next as u32)));
+        let all = DiGraph::<(), ()>::from_edges(edges.collect::<Vec<_>>());
+        prop_assert_eq!(!found.cycles.is_empty(), is_cyclic_directed(&all));
+        for cycle in &found.cycles {
+            let steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
+            for (from, to) in steps {
+                prop_assert!(successors[*from].contains(to));
+            }
+        }
+        if found.cycles.is_empty() {
+            prop_assert_eq!(found.heights[0], height(&successors, 0));
+            prop_assert_eq!(graph.deepest_path(0, &found.heights).len(), found.heights[0]);
+        }
+    }
 }

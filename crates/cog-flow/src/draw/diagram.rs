@@ -2,7 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Callee, Flow, Plan, PlanId, Target, typing::Sources};
+use cog_module::PromptPart;
+
+use crate::{
+    Answer, Callee, Flow, Plan, PlanId, Source, Step, Target,
+    json_path::ValuePath,
+    mapping::MappedField,
+    typing::{Sources, StaticType},
+};
 
 /// A drawing of a composition, before it has a format.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -311,4 +318,286 @@ fn first_steps(plan: &Plan) -> HashMap<Callee, usize> {
         }
     }
     first
+}
+
+// The edges of a drawing.
+
+/// Returns whether the own prompt runs.
+pub(super) fn uses_prompt(plan: &Plan) -> bool {
+    plan.answer == Answer::OwnPrompt
+        || plan.steps.iter().any(|step| step.targets().contains(&Callee::Own))
+        || plan.routes.iter().any(|route| route.next == Some(Callee::Own))
+}
+
+/// Adds all edges.
+pub(super) fn add(builder: &mut Builder<'_>) {
+    let plan = builder.plan;
+    calls(builder);
+    for step in plan.steps.iter().chain(&plan.outputs) {
+        add_step(builder, step);
+    }
+    rounds(builder);
+    routes(builder);
+    answer(builder);
+    fallbacks(builder);
+    nested(builder);
+}
+
+fn add_step(builder: &mut Builder<'_>, step: &Step) {
+    let targets = match &step.to {
+        Target::Output => vec![None],
+        Target::Modules(list) => list.iter().map(|callee| Some(*callee)).collect(),
+    };
+    let condition = step.condition.as_ref().map(|condition| format!("if {}", condition.text()));
+    for target in targets {
+        let to = match target {
+            Some(callee) => builder.callee_node(callee),
+            None => builder.output_node(),
+        };
+        for source in &step.from.sources {
+            let from = source_node(builder, *source);
+            let fields = fields(builder, step, *source, target);
+            let note = condition.clone();
+            let kind = if step.is_routed { EdgeKind::Route } else { kind_of(builder, step, *source) };
+            builder.edge(DiagramEdge { from, to, kind, fields, note });
+        }
+    }
+}
+
+/// Returns whether a step reads a result of the same round or of the round before.
+fn kind_of(builder: &Builder<'_>, step: &Step, source: Source) -> EdgeKind {
+    let Source::Output(source) = source else { return EdgeKind::Step };
+    match builder.first_step(source) {
+        Some(first) if step.to != Target::Output && first >= step.index => EdgeKind::Round,
+        _ => EdgeKind::Step,
+    }
+}
+
+fn source_node(builder: &mut Builder<'_>, source: Source) -> usize {
+    match source {
+        Source::Input => INPUT,
+        Source::Output(callee) => builder.callee_node(callee),
+    }
+}
+
+/// Returns the fields that a step passes from one of its sources.
+fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
+    match &step.mapping {
+        Some(mapping) => {
+            let document = builder.sources.document(step);
+            let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
+            let name = builder.plan.source_name(source);
+            let read = mapping
+                .fields()
+                .iter()
+                .filter(|field| is_alone || field.path.first_key().is_none_or(|key| key == name));
+            read.map(|field| mapped_field(field, &document)).collect()
+        }
+        None => payload(builder, step, source, target),
+    }
+}
+
+fn mapped_field(field: &MappedField, document: &StaticType<'_>) -> DiagramField {
+    let types = document.select(&field.path).map_or_else(|_| "unknown".to_owned(), |known| known.describe());
+    DiagramField { name: field.name.clone(), types, path: Some(field.text.clone()) }
+}
+
+/// Returns the fields of a payload that the target has; with several sources, each is a member with its name.
+fn payload(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
+    if step.from.sources.len() == 1 || step.from.aggregate.is_some() {
+        return passed(builder, source, target);
+    }
+    vec![DiagramField::complete(builder.sources.payload_of(source).describe())]
+}
+
+fn rounds(builder: &mut Builder<'_>) {
+    let Some(iteration) = &builder.plan.iteration else { return };
+    let until = iteration.until.as_ref().map(|until| format!(" until {}", until.text())).unwrap_or_default();
+    let note = format!("again{until}, at most {} rounds", iteration.max_rounds);
+    let first = builder.plan.steps.iter().find_map(|step| step.targets().first().copied());
+    let last = builder.sources.latest().last().copied();
+    if let (Some(first), Some(last)) = (first, last) {
+        let from = builder.callee_node(last);
+        let to = builder.callee_node(first);
+        builder.edge(plain(from, to, EdgeKind::Round, note));
+    }
+}
+
+fn routes(builder: &mut Builder<'_>) {
+    let plan = builder.plan;
+    let latest = builder.sources.latest();
+    for route in &plan.routes {
+        let note = match &route.condition {
+            Some(condition) => format!("if {}", condition.text()),
+            None if plan.routes.len() > 1 => "otherwise".to_owned(),
+            None => "always".to_owned(),
+        };
+        let to = match route.next {
+            Some(callee) => builder.callee_node(callee),
+            None => builder.output_node(),
+        };
+        let judged = route.from.as_ref().map_or_else(|| latest.clone(), |from| outputs(&from.sources));
+        for callee in judged {
+            let from = builder.callee_node(callee);
+            let is_shown = route.next.is_none() && !builder.is_full();
+            let fields = if is_shown { result(builder, callee) } else { Vec::new() };
+            let note = Some(note.clone());
+            builder.edge(DiagramEdge { from, to, kind: EdgeKind::Route, fields, note });
+        }
+        if let (Some(next), true) = (route.next, plan.answer == Answer::Result) {
+            gives_answer(builder, next, None);
+        }
+    }
+}
+
+/// Returns the modules among the sources.
+fn outputs(sources: &[Source]) -> Vec<Callee> {
+    let callees = sources.iter().filter_map(|source| match source {
+        Source::Output(callee) => Some(*callee),
+        Source::Input => None,
+    });
+    callees.collect()
+}
+
+/// Adds what gives the answer, apart from the steps to `output` and the routes.
+fn answer(builder: &mut Builder<'_>) {
+    match builder.plan.answer {
+        Answer::Output => {}
+        Answer::OwnPrompt => own_prompt(builder),
+        Answer::Result => {
+            let note = (!builder.plan.routes.is_empty()).then(|| "otherwise".to_owned());
+            let always = builder.plan.routes.iter().any(|route| route.condition.is_none());
+            for callee in builder.sources.latest().into_iter().filter(|_| !always) {
+                gives_answer(builder, callee, note.clone());
+            }
+        }
+    }
+}
+
+fn fallbacks(builder: &mut Builder<'_>) {
+    for (index, part) in builder.plan.parts.iter().enumerate() {
+        let Some(fallback) = part.fallback else { continue };
+        let from = builder.callee_node(Callee::Part(index));
+        let to = builder.callee_node(Callee::Part(fallback));
+        builder.edge(plain(from, to, EdgeKind::Fallback, "fallback"));
+    }
+}
+
+/// Adds the calls of modules that are compositions themselves, at any depth.
+fn nested(builder: &mut Builder<'_>) {
+    let flow = builder.flow;
+    let mut callers: HashMap<PlanId, Vec<(PlanId, usize)>> = HashMap::new();
+    for (caller, plan) in flow.plans() {
+        for (index, part) in plan.parts.iter().enumerate() {
+            let Some(id) = part.plan else { continue };
+            let nodes = callers.entry(id).or_default();
+            // All parts without a name of their own are one node.
+            if nodes.is_empty() || part.is_named() {
+                nodes.push((caller, index));
+            }
+        }
+    }
+    for (id, plan) in flow.plans().skip(1).filter(|(_, plan)| plan.is_composed()) {
+        for (caller, part) in callers.remove(&id).unwrap_or_default() {
+            let from = builder.part_node(caller, flow.plan(caller), part);
+            for part in 0..plan.parts.len() {
+                let to = builder.part_node(id, plan, part);
+                builder.edge(plain(from, to, EdgeKind::Call, "calls"));
+            }
+        }
+    }
+}
+
+/// Returns an edge that passes no fields.
+fn plain(from: usize, to: usize, kind: EdgeKind, note: impl Into<String>) -> DiagramEdge {
+    DiagramEdge { from, to, kind, fields: Vec::new(), note: Some(note.into()) }
+}
+
+// What is passed without a mapping: the fields that the target has.
+
+/// Adds the edge from a module whose result is the answer.
+fn gives_answer(builder: &mut Builder<'_>, callee: Callee, note: Option<String>) {
+    let from = builder.callee_node(callee);
+    let to = builder.output_node();
+    let fields = result(builder, callee);
+    builder.edge(DiagramEdge { from, to, kind: EdgeKind::Step, fields, note });
+}
+
+/// Returns the fields of a result that is the answer.
+fn result(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
+    passed(builder, Source::Output(callee), None)
+}
+
+/// Returns the fields of the input or of the data of a result that the target has; without a target, the answer.
+fn passed(builder: &Builder<'_>, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
+    let payload = builder.sources.payload_of(source);
+    let target = target.map_or_else(|| builder.sources.answer(), |callee| builder.sources.input_of(callee));
+    let known = payload.member_names();
+    let mut fields = Vec::new();
+    for name in target.member_names() {
+        if let Some(member) = payload.member(name).filter(|_| known.contains(&name)) {
+            fields.push(DiagramField { name: name.to_owned(), types: member.describe(), path: None });
+        }
+    }
+    if fields.is_empty() { vec![DiagramField::complete(payload.describe())] } else { fields }
+}
+
+// The edges of the module's own prompt: the modules that it calls, and the values that it reads.
+
+/// Adds the calls of the prompt, and their results.
+fn calls(builder: &mut Builder<'_>) {
+    for call in &builder.plan.calls {
+        let callee = Callee::Part(call.part);
+        let node = builder.callee_node(callee);
+        let note = call.is_async.then(|| "async".to_owned());
+        let has_input = call.arguments.is_none();
+        let fields = if has_input { passed(builder, Source::Input, Some(callee)) } else { Vec::new() };
+        builder.edge(DiagramEdge { from: INPUT, to: node, kind: EdgeKind::Call, fields, note });
+        let types = builder.sources.payload_of(Source::Output(callee)).describe();
+        let data = DiagramField { name: "data".to_owned(), types, path: None };
+        reads(builder, callee, Some(data));
+    }
+}
+
+/// Adds the prompt that gives the answer, with the results of the steps that it reads.
+fn own_prompt(builder: &mut Builder<'_>) {
+    let Some(prompt) = builder.prompt_node() else { return };
+    let fields = passed(builder, Source::Input, Some(Callee::Own));
+    builder.edge(DiagramEdge { from: INPUT, to: prompt, kind: EdgeKind::Step, fields, note: None });
+    let plan = builder.plan;
+    for part in 0..plan.parts.len() {
+        if !plan.calls.iter().any(|call| call.part == part) {
+            reads(builder, Callee::Part(part), None);
+        }
+    }
+    gives_answer(builder, Callee::Own, None);
+}
+
+/// Adds the edge from a module whose result the prompt reads, if it reads anything: what a call inserts, and references.
+fn reads(builder: &mut Builder<'_>, callee: Callee, inserted: Option<DiagramField>) {
+    let Some(prompt) = builder.prompt_node() else { return };
+    let fields: Vec<DiagramField> = inserted.into_iter().chain(references(builder, callee)).collect();
+    if !fields.is_empty() {
+        let from = builder.callee_node(callee);
+        builder.edge(DiagramEdge { from, to: prompt, kind: EdgeKind::Call, fields, note: None });
+    }
+}
+
+/// Returns the values of a result that the prompt refers to.
+fn references(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
+    let name = builder.plan.source_name(Source::Output(callee));
+    let Some(envelope) = builder.sources.named(name) else { return Vec::new() };
+    let mut fields = Vec::new();
+    for part in builder.plan.module.prompt.parts() {
+        let PromptPart::Reference { module, path, .. } = part else { continue };
+        if module != name {
+            continue;
+        }
+        let Some(value) = ValuePath::parse(&format!("$.{path}")) else { continue };
+        let types = envelope.find(&value).map_or_else(|_| "unknown".to_owned(), |known| known.describe());
+        fields.push(DiagramField { name: path.clone(), types, path: None });
+    }
+    fields.sort_by(|one, other| one.name.cmp(&other.name));
+    fields.dedup();
+    fields
 }
