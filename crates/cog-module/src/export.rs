@@ -5,24 +5,21 @@
 //!   of promptfoo;
 //! * [`input_schema`] and [`envelope_schema`] describe the input and the answer to other programs.
 
-mod agent_card;
 mod promptfoo;
-mod server_json;
 pub(crate) mod skill;
 pub(crate) mod yaml;
 
 use std::path::PathBuf;
 
-use cog_spec::{Code, Dialect};
+use cog_json::ToJson as _;
+use cog_spec::{Code, Dialect, Modality};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::{Module, files::FileError};
+use crate::{Module, files::FileError, golden};
 
 pub use self::{
-    agent_card::{CardServer, agent_card},
     promptfoo::{Promptfoo, promptfoo},
-    server_json::{RegistryEntry, server_json},
     skill::{claude_code, skill},
 };
 
@@ -218,6 +215,212 @@ fn members(schema: Value) -> Map<String, Value> {
     match schema {
         Value::Object(members) => members,
         _ => Map::new(),
+    }
+}
+
+// Modules as a card of A2A 1.0.
+
+/// The interface of a `cog serve`, as a protocol binding. It is not one of A2A's own: a client finds out that it needs
+/// another.
+const BINDING: &str = "urn:cognitive-modules:binding:http:v1";
+/// The extension with the schemas of the skills.
+const SCHEMAS: &str = "urn:cognitive-modules:extension:schemas:v1";
+/// The maximum number of examples of a skill.
+const MAX_EXAMPLES: usize = 2;
+/// The maximum length of an example, in bytes.
+const MAX_EXAMPLE: usize = 2048;
+
+/// The server of a card.
+#[derive(Debug, Clone)]
+pub struct CardServer<'a> {
+    /// Its URL, without a slash at its end.
+    pub url: &'a str,
+    /// Whether its clients send a token.
+    pub has_tokens: bool,
+}
+
+/// Returns the card of one module, or of all modules of a server. Modules that agents may not call are left out.
+pub fn agent_card(modules: &[&Module], server: &CardServer<'_>) -> Value {
+    let modules: Vec<&Module> =
+        modules.iter().copied().filter(|module| module.manifest.invocation.agent_invocable).collect();
+    let (name, description, version, path) = match modules.as_slice() {
+        [module] => {
+            let manifest = &module.manifest;
+            let path = format!("/v1/modules/{}/execute", manifest.name);
+            (manifest.name.as_str(), manifest.responsibility.as_str(), manifest.version.as_str(), path)
+        }
+        _ => ("cog", SEVERAL, env!("CARGO_PKG_VERSION"), "/v1/modules".to_owned()),
+    };
+    let schemas: serde_json::Map<String, Value> = modules.iter().map(|module| schemas(module)).collect();
+    let mut card = json!({
+        "name": name,
+        "description": description,
+        "version": version,
+        "supportedInterfaces": [{
+            "url": format!("{}{path}", server.url),
+            "protocolBinding": BINDING,
+            "protocolVersion": "1.0",
+        }],
+        "capabilities": {
+            "streaming": false,
+            "pushNotifications": false,
+            "extendedAgentCard": false,
+            "extensions": [{
+                "uri": SCHEMAS,
+                "description": "The JSON Schemas, 2020-12, of the input and the data of each skill.",
+                "required": false,
+                "params": { "skills": schemas },
+            }],
+        },
+        "defaultInputModes": [JSON],
+        "defaultOutputModes": [JSON],
+        "skills": modules.iter().map(|module| card_skill(module)).collect::<Vec<_>>(),
+    });
+    if let Some(card) = card.as_object_mut().filter(|_| server.has_tokens) {
+        let scheme = json!({ "token": { "httpAuthSecurityScheme": { "scheme": "Bearer" } } });
+        card.insert("securitySchemes".to_owned(), scheme);
+        card.insert("securityRequirements".to_owned(), json!([{ "schemes": { "token": { "list": [] } } }]));
+    }
+    card
+}
+
+const JSON: &str = "application/json";
+const SEVERAL: &str =
+    "Runs Cognitive Modules: each answer is JSON that is checked against the schema of its module.";
+
+fn schemas(module: &Module) -> (String, Value) {
+    let schemas = json!({ "input": input_schema(module), "data": data_schema(module) });
+    (module.manifest.name.clone(), schemas)
+}
+
+fn card_skill(module: &Module) -> Value {
+    let manifest = &module.manifest;
+    let mut description = manifest.responsibility.clone();
+    if !manifest.excludes.is_empty() {
+        description.push_str(&format!("\nExcludes: {}.", manifest.excludes.join("; ")));
+    }
+    let mut tags = vec!["cognitive-module"];
+    tags.extend(manifest.tier.map(|tier| tier.as_str()));
+    json!({
+        "id": manifest.name,
+        "name": manifest.name,
+        "description": description,
+        "tags": tags,
+        "examples": examples(module),
+        "inputModes": modes(&manifest.modalities.input, Modality::media_types),
+        "outputModes": modes(&manifest.modalities.output, Modality::output_types),
+    })
+}
+
+/// Returns the first inputs of golden tests that are short.
+fn examples(module: &Module) -> Vec<String> {
+    let inputs = golden::discover(module).cases.into_iter().map(|case| case.input.to_json());
+    inputs.filter(|input| input.len() <= MAX_EXAMPLE).take(MAX_EXAMPLES).collect()
+}
+
+/// Returns the media types: an input or an answer is JSON, which contains or names the media.
+fn modes(modalities: &[Modality], types: fn(Modality) -> &'static [&'static str]) -> Vec<&'static str> {
+    std::iter::once(JSON).chain(modalities.iter().flat_map(|modality| types(*modality)).copied()).collect()
+}
+
+// A module as `server.json`, an entry of the MCP registry.
+
+/// The schema of an entry.
+const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+/// The maximum length of the title and of the description, in characters.
+const MAX_TEXT: usize = 100;
+/// The maximum length of the name, in characters.
+const MAX_NAME: usize = 200;
+
+/// What an entry says in addition to the module.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RegistryEntry<'a> {
+    /// The namespace of the publisher in reverse-DNS form, such as `io.github.your-name`.
+    pub namespace: &'a str,
+    /// A container image whose entry point is `cog`, and which has the module in its working directory.
+    pub image: Option<&'a str>,
+    /// The URL of a `cog serve`, without a slash at its end.
+    pub url: Option<&'a str>,
+}
+
+/// Returns the entry of a server with this module as a tool.
+///
+/// Without an image and a URL it says only what the server is: clients cannot start it yet.
+///
+/// # Errors
+/// If agents may not call the module, or the namespace or the image is invalid.
+pub fn server_json(module: &Module, entry: &RegistryEntry<'_>) -> Result<Value, ExportError> {
+    let manifest = &module.manifest;
+    if !manifest.invocation.agent_invocable {
+        return Err(ExportError::NotForAgents { name: manifest.name.clone() });
+    }
+    let name = format!("{}/{}", entry.namespace, manifest.name);
+    if !is_namespace(entry.namespace) || name.len() > MAX_NAME {
+        return Err(ExportError::Namespace { namespace: entry.namespace.to_owned() });
+    }
+    let mut server = Map::new();
+    server.insert("$schema".to_owned(), SCHEMA.into());
+    server.insert("name".to_owned(), name.into());
+    server.insert("title".to_owned(), shortened(&manifest.name).into());
+    server.insert("description".to_owned(), shortened(&manifest.responsibility).into());
+    server.insert("version".to_owned(), manifest.version.as_str().into());
+    if let Some(image) = entry.image {
+        server.insert("packages".to_owned(), json!([package(image)?]));
+    }
+    if let Some(url) = entry.url {
+        let remote = json!({ "type": "streamable-http", "url": format!("{url}/mcp") });
+        server.insert("remotes".to_owned(), json!([remote]));
+    }
+    Ok(Value::Object(server))
+}
+
+/// Returns the package that runs `cog mcp serve` in a container.
+fn package(image: &str) -> Result<Value, ExportError> {
+    if !names_a_version(image) {
+        return Err(ExportError::Image { image: image.to_owned() });
+    }
+    Ok(json!({
+        "registryType": "oci",
+        "identifier": image,
+        "runtimeHint": "docker",
+        "transport": { "type": "stdio" },
+        "packageArguments": [
+            { "type": "positional", "value": "mcp" },
+            { "type": "positional", "value": "serve" },
+        ],
+        "environmentVariables": [{
+            "name": "OPENAI_API_KEY",
+            "description": "The key of the provider. Other providers have variables of their own: `cog doctor` lists them.",
+            "isSecret": true,
+        }],
+    }))
+}
+
+/// Returns whether an image has a tag other than `latest`, or a digest.
+fn names_a_version(image: &str) -> bool {
+    let last = image.rsplit('/').next().unwrap_or_default();
+    let version = last.split_once('@').or_else(|| last.split_once(':'));
+    image.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@".contains(c))
+        && version
+            .is_some_and(|(name, version)| !name.is_empty() && !version.is_empty() && version != "latest")
+}
+
+/// Returns whether this is several labels of a domain name.
+fn is_namespace(text: &str) -> bool {
+    text.contains('.') && text.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    !label.is_empty()
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some(_) => text.chars().take(MAX_TEXT - 1).chain(['…']).collect(),
+        None => text.to_owned(),
     }
 }
 

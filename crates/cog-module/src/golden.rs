@@ -1,6 +1,5 @@
 //! Golden tests: an input and the expected answer (docs/spec/golden-tests.md).
 
-mod compare;
 mod expected;
 
 use std::{collections::HashSet, path::PathBuf};
@@ -18,7 +17,7 @@ use crate::{
 };
 
 #[cfg(test)]
-pub(crate) use self::compare::violations;
+pub(crate) use self::expected::violations;
 pub use self::expected::{Expected, ExpectedError, check_case};
 pub(crate) use self::expected::{is_envelope, operator, path, property_names};
 
@@ -61,9 +60,9 @@ impl Mismatch {
 /// Compares an envelope with the expected answer. Returns the differences. The error may have its code as the runtime
 /// or as the model wrote it (ruling R31).
 pub fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> {
-    let found = compare::compare(expected, envelope);
+    let found = expected::compare(expected, envelope);
     let written = if found.is_empty() { None } else { as_written(envelope) };
-    let other = written.map(|written| compare::compare(expected, written.node()));
+    let other = written.map(|written| expected::compare(expected, written.node()));
     other.filter(|other| other.len() < found.len()).unwrap_or(found)
 }
 

@@ -1,10 +1,13 @@
 //! Reads a [`Manifest`] from YAML and resolves every default (SPEC 2.2, 5.2; docs/spec/modules.md).
 
-mod composition;
-mod context;
 mod fields;
 
-use cog_spec::{DeniedPolicies, ErrorCode, Format, Manifest, Modality, RiskRule, Tier};
+use std::ops::Range;
+
+use cog_spec::{
+    AcceptedContext, Composition, ContextRule, ContextTtl, DataflowStep, DeniedPolicies, EmittedContext,
+    ErrorCode, Format, IterationRule, Manifest, Modality, Requirement, RiskRule, RoutingRule, Tier,
+};
 
 use self::fields::{Fields, is_within, set};
 use crate::{
@@ -14,8 +17,6 @@ use crate::{
     name::{is_module_name, similar_module_name},
     yaml::{Content, Entry, Node},
 };
-
-pub(crate) use self::context::schemas as context_schemas;
 
 /// The other files of the module that decide its format and its defaults.
 #[derive(Debug, Clone, Copy)]
@@ -107,8 +108,8 @@ fn read_sections(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContex
     meta(fields, manifest);
     fields.section("constraints", |f| constraints(f, manifest));
     invocation(fields, manifest);
-    context::read(fields, &mut manifest.context);
-    composition::read(fields, manifest);
+    read_context(fields, &mut manifest.context);
+    read_composition(fields, manifest);
     manifest.cache = fields.either("cache", ALLOW_OR_DENY);
     set(&mut manifest.needs_rationale, fields.either("rationale", &["required", "optional"]));
     manifest.generation.ask = fields.keyword("ask");
@@ -369,4 +370,277 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
             _ => fields.bad_test_pair(node),
         }
     }
+}
+
+// Reads `composition`: only its form. `cog-flow` checks the names, versions, paths and conditions in it.
+
+/// The maximum of `max_depth`.
+const MAX_DEPTH: u32 = 32;
+/// The maximum of `iteration.max_rounds`.
+const MAX_ROUNDS: u32 = 100;
+/// The maximum of a duration in milliseconds: one day.
+const MAX_TIMEOUT: u64 = 24 * 60 * 60 * 1000;
+
+fn read_composition(fields: &Fields<'_>, manifest: &mut Manifest) {
+    fields.section("composition", |f| {
+        let defaults = Composition::default();
+        manifest.composition = Some(Composition {
+            requires: items(f, "requires", requirement),
+            pattern: f.keyword("pattern").unwrap_or(defaults.pattern),
+            max_depth: at_most(f, "max_depth", MAX_DEPTH).unwrap_or(defaults.max_depth),
+            timeout_ms: at_most(f, "timeout_ms", MAX_TIMEOUT).unwrap_or(defaults.timeout_ms),
+            dataflow: items(f, "dataflow", step),
+            routing: items(f, "routing", rule),
+            iteration: iteration(f),
+        });
+    });
+}
+
+fn requirement(f: &Fields<'_>) -> Requirement {
+    Requirement {
+        name: f.required_text("name").unwrap_or_default(),
+        version: f.text("version"),
+        optional: f.flag("optional").unwrap_or_default(),
+        fallback: f.text("fallback"),
+        timeout_ms: at_most(f, "timeout_ms", MAX_TIMEOUT),
+    }
+}
+
+fn step(f: &Fields<'_>) -> DataflowStep {
+    DataflowStep {
+        from: required_texts(f, "from"),
+        to: required_texts(f, "to"),
+        mapping: mapping(f),
+        condition: f.text("condition"),
+        aggregate: f.keyword("aggregate"),
+        result_name: f.text("as"),
+    }
+}
+
+fn rule(f: &Fields<'_>) -> RoutingRule {
+    if !f.has("next") {
+        let help = "Write the name of a module, or `next: null` to return the result so far.";
+        f.missing("next", Some(help.to_owned()));
+    }
+    RoutingRule {
+        from: f.texts("from").unwrap_or_default(),
+        condition: f.text("condition"),
+        next: f.text("next"),
+    }
+}
+
+fn iteration(fields: &Fields<'_>) -> Option<IterationRule> {
+    let mut rule = None;
+    fields.section("iteration", |f| {
+        rule = Some(IterationRule {
+            from: f.texts("from").unwrap_or_default(),
+            until: f.text("until"),
+            max_rounds: at_most(f, "max_rounds", MAX_ROUNDS).unwrap_or(IterationRule::MAX_ROUNDS),
+        });
+    });
+    rule
+}
+
+/// Reads `mapping`: the fields of the target, each with a path.
+fn mapping(fields: &Fields<'_>) -> Option<Vec<(String, String)>> {
+    let mut mapping = None;
+    fields.section("mapping", |f| {
+        let mut paths = Vec::new();
+        for entry in f.entries() {
+            f.know(&entry.key);
+            match &entry.value.content {
+                Content::Text(path) => paths.push((entry.key.clone(), path.clone())),
+                _ => f.wrong_type(&entry.key, &entry.value, "a JSONPath such as `$.text`"),
+            }
+        }
+        mapping = Some(paths);
+    });
+    mapping
+}
+
+/// Reads a list of mappings.
+fn items<'a, T: Default>(fields: &Fields<'a>, key: &'static str, read: impl Fn(&Fields<'a>) -> T) -> Vec<T> {
+    let nodes = fields.list(key).unwrap_or_default();
+    let mut items = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let name = format!("{key}[{index}]");
+        let mut item = T::default();
+        match &node.content {
+            Content::Map(_) => fields.within(&name, node, |f| item = read(f)),
+            _ => fields.wrong_type(&name, node, "a mapping"),
+        }
+        items.push(item);
+    }
+    items
+}
+
+/// Reads a list of strings that must not be empty.
+fn required_texts(fields: &Fields<'_>, key: &'static str) -> Vec<String> {
+    let texts = fields.texts(key);
+    if texts.as_ref().is_none_or(Vec::is_empty) && fields.node(key).is_none_or(is_empty) {
+        fields.missing(key, None);
+    }
+    texts.unwrap_or_default()
+}
+
+fn is_empty(node: &Node) -> bool {
+    matches!(&node.content, Content::List(items) if items.is_empty())
+}
+
+/// Reads an integer from 1 to a maximum.
+fn at_most<T>(fields: &Fields<'_>, key: &'static str, max: T) -> Option<T>
+where
+    T: TryFrom<i64> + PartialOrd + std::fmt::Display + Copy,
+{
+    let value: T = fields.integer(key, 1)?;
+    if value <= max {
+        return Some(value);
+    }
+    let message = format!("`{key}` is {value}; the maximum is {max}");
+    fields.error_at(key, Rule::KeyValue, message, None);
+    Some(max)
+}
+
+// Reads `context` (docs/spec/context.md).
+
+const FORK_OR_MAIN: &[&str; 2] = &["fork", "main"];
+
+/// The maximum length of the name of a type.
+const MAX_NAME: usize = 64;
+
+/// The file of a schema that the manifest names, and where it names it.
+pub(crate) struct ContextSchema {
+    /// The position of the schema in the document.
+    pub(crate) pointer: String,
+    pub(crate) file: String,
+    pub(crate) span: Range<usize>,
+}
+
+/// Reads `context`, a keyword or an object with `mode` (ruling R10).
+fn read_context(fields: &Fields<'_>, rule: &mut ContextRule) {
+    let Some(node) = fields.node("context") else { return };
+    let Content::Map(_) = node.content else {
+        return set(&mut rule.fork, fields.either("context", FORK_OR_MAIN));
+    };
+    fields.within("context", node, |f| {
+        set(&mut rule.fork, f.either("mode", FORK_OR_MAIN));
+        rule.accepts = context_items(f, "accepts", accepted, |it| &it.name);
+        rule.emits = context_items(f, "emits", emitted, |it| &it.name);
+    });
+}
+
+/// Returns the schema files of a manifest that was read without errors.
+pub(crate) fn context_schemas(root: &Node, rule: &ContextRule) -> Vec<ContextSchema> {
+    let accepts = rule.accepts.iter().map(|it| ("accepts", &it.name, &it.schema));
+    let emits = rule.emits.iter().map(|it| ("emits", &it.name, &it.schema));
+    let schemas = accepts.chain(emits).filter_map(|(list, name, file)| {
+        Some(ContextSchema {
+            pointer: cog_schema::context_pointer(list, name),
+            file: file.clone()?,
+            span: span_of_schema(root, list, name),
+        })
+    });
+    schemas.collect()
+}
+
+fn span_of_schema(root: &Node, list: &str, name: &str) -> Range<usize> {
+    let items = root.get("context").and_then(|context| context.get(list)).map(|list| &list.content);
+    let Some(Content::List(items)) = items else { return 0..0 };
+    let item = items.iter().find(|item| {
+        item.get("type").is_some_and(|kind| matches!(&kind.content, Content::Text(text) if text == name))
+    });
+    item.and_then(|item| item.get("schema")).map_or(0..0, |node| node.span.clone())
+}
+
+/// Reads a list of declarations, each with a type of its own.
+fn context_items<T>(
+    fields: &Fields<'_>,
+    key: &'static str,
+    read: fn(&Fields<'_>, String) -> T,
+    name_of: fn(&T) -> &String,
+) -> Vec<T> {
+    let mut items: Vec<T> = Vec::new();
+    for node in fields.list(key).unwrap_or_default() {
+        if !matches!(node.content, Content::Map(_)) {
+            fields.wrong_type(key, node, "a list of mappings, each with `type`");
+            continue;
+        }
+        let mut item = None;
+        fields.within(key, node, |f| item = type_name(f).map(|name| read(f, name)));
+        let Some(item) = item else { continue };
+        if items.iter().any(|other| name_of(other) == name_of(&item)) {
+            let message = format!("`context.{key}` declares the type `{}` twice", shown(name_of(&item)));
+            fields.error_in(node, Rule::KeyValue, message);
+            continue;
+        }
+        items.push(item);
+    }
+    items
+}
+
+fn type_name(fields: &Fields<'_>) -> Option<String> {
+    let name = fields.required_text("type")?;
+    let is_name = name.len() <= MAX_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !is_name {
+        let message = format!(
+            "`{}` is not a valid type of context: use at most {MAX_NAME} letters, digits, `_` and `-`",
+            shown(&name)
+        );
+        let help = format!("The types of the specification are {}.", ContextRule::TYPES.join(", "));
+        fields.error_at("type", Rule::KeyValue, message, Some(help));
+    }
+    is_name.then_some(name)
+}
+
+fn accepted(fields: &Fields<'_>, name: String) -> AcceptedContext {
+    AcceptedContext {
+        name,
+        required: fields.flag("required").unwrap_or_default(),
+        max_turns: fields.integer("max_turns", 0),
+        fields: fields.texts("fields"),
+        schema: schema_file(fields),
+        ttl: fields.integer("ttl", 0),
+        from_module: fields.text("from_module"),
+    }
+}
+
+fn emitted(fields: &Fields<'_>, name: String) -> EmittedContext {
+    EmittedContext {
+        name,
+        ttl: fields.integer("ttl", -1).map_or_else(ContextTtl::default, ContextTtl::from_seconds),
+        key_pattern: key_pattern(fields).unwrap_or_else(|| EmittedContext::DEFAULT_KEY.to_owned()),
+        schema: schema_file(fields),
+    }
+}
+
+fn schema_file(fields: &Fields<'_>) -> Option<String> {
+    let text = fields.text("schema")?;
+    let file = text.strip_prefix("./").unwrap_or(&text);
+    let is_file_name = is_within(file) && !file.contains(['/', '\\']);
+    if !is_file_name {
+        let message = format!("`{}` is not a file in the directory of the module", shown(&text));
+        let help = "Write the name of a JSON Schema file next to the manifest.".to_owned();
+        fields.error_at("schema", Rule::KeyValue, message, Some(help));
+    }
+    is_file_name.then(|| file.to_owned())
+}
+
+/// Reads a key pattern: text with placeholders.
+fn key_pattern(fields: &Fields<'_>) -> Option<String> {
+    let pattern = fields.text("key_pattern")?;
+    let unknown = pattern.match_indices("${").find_map(|(at, _)| {
+        let rest = pattern.get(at..).unwrap_or_default();
+        let is_known = EmittedContext::PLACEHOLDERS.iter().any(|known| rest.starts_with(known));
+        (!is_known).then(|| rest.split_inclusive('}').next().unwrap_or(rest))
+    });
+    let Some(unknown) = unknown else { return Some(pattern) };
+    let message = format!("`key_pattern` has the unknown placeholder `{}`", shown(unknown));
+    let known = EmittedContext::PLACEHOLDERS;
+    let near = crate::diagnostic::nearest(unknown, known.iter().copied());
+    let help =
+        near.map_or_else(|| format!("Use {}.", known.join(", ")), |near| format!("Did you mean `{near}`?"));
+    fields.error_at("key_pattern", Rule::KeyValue, message, Some(help));
+    None
 }

@@ -3,21 +3,19 @@
 //! [`plan`] writes nothing; the plan can be shown as a diff and then applied. The comments and the
 //! order of keys in existing files stay, because text is inserted and not regenerated.
 
-mod manifest;
-mod schema;
-mod v0;
-
 use std::path::{Path, PathBuf};
 
-use cog_json::{Array, ToJson, Writer};
+use cog_json::{Array, Node, ToJson, Value, Writer};
 use cog_spec::{Format, Manifest};
 use thiserror::Error;
 
 use crate::{
-    LoadError, Module, Origin,
+    Diagnostic, LoadError, Module, Origin, Rule,
     files::{self, FileError},
-    load,
-    source::Source,
+    front_matter, load,
+    schema::prefix_references,
+    source::{Edits, Source, after_line, line_end},
+    yaml::{self, Content, Entry},
 };
 
 /// The target format of a migration.
@@ -78,10 +76,10 @@ pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> 
         to = Format::V22;
     }
     if module.manifest.tier.is_none() {
-        manifest::add_tier(&mut draft)?;
+        add_tier(&mut draft)?;
     }
     if target == Target::V25 && from < Format::V25 {
-        manifest::add_response(&mut draft)?;
+        add_response(&mut draft)?;
         to = Format::V25;
     }
     let (changes, notes) = draft.finish();
@@ -90,13 +88,13 @@ pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> 
 
 fn to_v22(module: &Module, draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     match module.manifest.format {
-        Format::V0 => v0::gather(draft)?,
-        Format::V1 => v0::split_module_md(draft)?,
+        Format::V0 => gather(draft)?,
+        Format::V1 => split_module_md(draft)?,
         Format::V21 | Format::V22 | Format::V25 => {}
     }
-    schema::to_v22(draft, output_key(&module.manifest))?;
-    manifest::add_envelope(draft)?;
-    v0::move_examples(draft)
+    schema_to_v22(draft, output_key(&module.manifest))?;
+    add_envelope(draft)?;
+    move_examples(draft)
 }
 
 /// Returns the name of the data section in the schema of an old module.
@@ -331,6 +329,367 @@ impl<'a> Draft<'a> {
         let before = self.read(path)?.map(|source| source.text);
         self.changes.push(FileChange { path: path.to_owned(), before, after });
         Ok(())
+    }
+}
+
+// Inserts keys into `module.yaml` between existing lines.
+
+const TIER: &str = "\
+# The tier decides which answers succeed. `cog migrate` chose decision: a person reviews the answer.
+# exec: a program acts on it (confidence of at least 0.9, risk none or low); exploration: any idea is welcome.
+tier: decision
+";
+
+const RESPONSE: &str = "\
+# Response mode: sync (one envelope), streaming, or both.
+response:
+  mode: sync
+";
+
+const MANIFEST_FILE: &str = "module.yaml";
+
+/// Adds the tier after `responsibility`.
+fn add_tier(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    add(draft, "responsibility", TIER)
+}
+
+/// Adds the response mode after the tier.
+fn add_response(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    add(draft, "tier", RESPONSE)
+}
+
+/// Inserts lines after the line on which the value of `key` ends.
+fn add(draft: &mut Draft<'_>, key: &str, lines: &str) -> Result<(), MigrateError> {
+    let source = draft.require(MANIFEST_FILE)?;
+    let root = parse_manifest(&source)?;
+    let is_flow = source.text.get(root.span.start..).is_some_and(|text| text.starts_with('{'));
+    if is_flow {
+        return Err(MigrateError::FlowStyle { path: source.path.clone() });
+    }
+    let end = root.get(key).map_or(source.text.len(), |value| value.span.end);
+    let at = after_line(&source.text, end);
+    let mut edits = Edits::default();
+    let newline = line_end(&source.text);
+    if at == source.text.len() && !source.text.ends_with('\n') {
+        edits.insert(at, newline);
+    }
+    edits.insert(at, lines.replace('\n', newline));
+    draft.put(MANIFEST_FILE, edits.apply(&source.text))
+}
+
+fn parse_manifest(source: &Source) -> Result<yaml::Node, MigrateError> {
+    yaml::parse(source).map_err(|problem| MigrateError::Load(LoadError { diagnostics: vec![problem] }))
+}
+
+// The prompt.
+
+/// The section that is appended to the prompt.
+const ENVELOPE: &str = r#"
+## Envelope
+
+Answer with one JSON object and nothing else. Put the result described above in `data`.
+
+If you can answer:
+
+```json
+{
+  "ok": true,
+  "meta": { "confidence": 0.9, "risk": "low", "explain": "The answer in at most 280 characters" },
+  "data": { "rationale": "The reasoning behind the answer, at any length" }
+}
+```
+
+If you cannot answer:
+
+```json
+{
+  "ok": false,
+  "meta": { "confidence": 0.9, "risk": "none", "explain": "Why there is no answer" },
+  "error": { "code": "E2004", "message": "What the caller needs to change" }
+}
+```
+
+- `meta.confidence`: 0 to 1, how sure you are of the answer.
+- `meta.risk`: none, low, medium or high, how much harm acting on the answer could do.
+"#;
+
+/// Appends the envelope section; the prompt itself is unchanged.
+fn add_envelope(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let source = draft.require("prompt.md")?;
+    let newline = line_end(&source.text);
+    let gap = if source.text.ends_with('\n') { "" } else { newline };
+    let section = ENVELOPE.replace('\n', newline);
+    draft.put("prompt.md", source.text + gap + &section)
+}
+
+// Migrates `schema.json` to v2.2: renames `output` to `data`, and adds `meta` and `error`.
+
+const SCHEMA_FILE: &str = "schema.json";
+
+const META: &str = r#""meta": {
+    "type": "object",
+    "required": ["confidence", "risk", "explain"],
+    "properties": {
+      "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+      "risk": { "type": "string", "enum": ["none", "low", "medium", "high"] },
+      "explain": { "type": "string", "maxLength": 280 }
+    }
+  }"#;
+
+const ERROR: &str = r#""error": {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {
+      "code": { "type": "string" },
+      "message": { "type": "string" },
+      "recoverable": { "type": "boolean" },
+      "details": { "type": "object" }
+    }
+  }"#;
+
+/// Renames the output, adds `meta` and `error`, and requires a rationale in data.
+fn schema_to_v22(draft: &mut Draft<'_>, output: &str) -> Result<(), MigrateError> {
+    let source = draft.require(SCHEMA_FILE)?;
+    let tree = parse_schema(&source)?;
+    let newline = line_end(&source.text);
+    let mut edits = Edits::default();
+    let data_name = if tree.get("data").is_some() { "data" } else { output };
+    let data = tree.get(data_name);
+    if let Some(data) = data.filter(|_| data_name == "output") {
+        rename_key(&source, data, "output", "data", &mut edits);
+        rename_output_references(&source, &mut edits);
+    }
+    if let Some(data) = data {
+        add_rationale(data, &mut edits, draft);
+    }
+    let parts = [("meta", META), ("error", ERROR)];
+    let missing: Vec<&str> =
+        parts.iter().filter(|(key, _)| tree.get(key).is_none()).map(|(_, text)| *text).collect();
+    if let Some(end) = source.text.rfind('}').filter(|_| !missing.is_empty()) {
+        let before = source.text.get(..end).unwrap_or_default().trim_end().len();
+        let comma = if tree.node().is_empty() { "" } else { "," };
+        let text = format!("{comma}\n  {}\n", missing.join(",\n  "));
+        edits.replace(before..end, text.replace('\n', newline));
+    }
+    draft.put(SCHEMA_FILE, edits.apply(&source.text))
+}
+
+/// v0: joins two files into one document and adjusts the references of each.
+fn join_v0(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let mut document = serde_json::Map::new();
+    document.insert("$schema".to_owned(), "http://json-schema.org/draft-07/schema#".into());
+    for (file, part) in [("input.schema.json", "input"), ("output.schema.json", "data")] {
+        let mut schema = parse_schema(&draft.require(file)?)?.to_serde();
+        if let Some(members) = schema.as_object_mut() {
+            members.retain(|key, _| key != "$schema" && key != "$id");
+        }
+        prefix_references(&mut schema, &format!("/{part}"));
+        document.insert(part.to_owned(), schema);
+        draft.remove(file)?;
+    }
+    let mut text = String::new();
+    Value::from(serde_json::Value::Object(document)).node().write_pretty(&mut text);
+    text.push('\n');
+    draft.put(SCHEMA_FILE, text)
+}
+
+/// Renames the key of a member.
+fn rename_key(source: &Source, value: Node<'_>, from: &str, to: &str, edits: &mut Edits) {
+    let quoted = format!("\"{from}\"");
+    let before = source.text.get(..value.offset()).unwrap_or_default();
+    if let Some(start) = before.rfind(&quoted) {
+        edits.replace(start..start + quoted.len(), format!("\"{to}\""));
+    }
+}
+
+/// Adjusts references into the renamed output.
+fn rename_output_references(source: &Source, edits: &mut Edits) {
+    for old in ["\"#/output/", "\"#/output\""] {
+        for (start, _) in source.text.match_indices(old) {
+            edits.replace(start..start + old.len(), old.replace("output", "data"));
+        }
+    }
+}
+
+/// Adds and requires the rationale that every v2.2 answer has.
+fn add_rationale(data: Node<'_>, edits: &mut Edits, draft: &mut Draft<'_>) {
+    let properties = data.get("properties");
+    let rationale = properties.and_then(|properties| properties.get("rationale"));
+    match (properties, rationale) {
+        (Some(properties), None) => {
+            insert_first(properties, "\"rationale\": { \"type\": \"string\" }", edits);
+            draft.note("added the field `rationale` to data; v2.2 requires it");
+        }
+        (_, Some(rationale)) if rationale.get_str("type") != Some("string") => {
+            draft.note("data.rationale can be an object and was not changed; v2.2 readers expect a string");
+        }
+        (None, None) => {
+            return draft.note("the data schema has no properties; add `rationale` manually");
+        }
+        _ => {}
+    }
+    match data.get("required") {
+        Some(required) if !required.elements().any(|key| key.as_str() == Some("rationale")) => {
+            insert_first(required, "\"rationale\"", edits);
+        }
+        Some(_) => {}
+        None => insert_first(data, "\"required\": [\"rationale\"]", edits),
+    }
+}
+
+/// Inserts a member or an item before the others.
+fn insert_first(container: Node<'_>, text: &str, edits: &mut Edits) {
+    let separator = if container.is_empty() { "" } else { ", " };
+    edits.insert(container.offset() + 1, format!("{text}{separator}"));
+}
+
+fn parse_schema(source: &Source) -> Result<Value, MigrateError> {
+    Value::parse(&source.text).map_err(|error| {
+        let problem = Diagnostic::error(Rule::SchemaSyntax, &source.path, error.to_string());
+        MigrateError::Load(LoadError { diagnostics: vec![problem] })
+    })
+}
+
+// Splits the files of old formats: front matter, constraints, two schemas, examples.
+
+/// v1: `MODULE.md` becomes `module.yaml` and `prompt.md`.
+fn split_module_md(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let (yaml, body) = halves(&draft.require("MODULE.md")?)?;
+    draft.put(MANIFEST_FILE, yaml)?;
+    draft.put("prompt.md", body)?;
+    draft.remove("MODULE.md")
+}
+
+/// v0: five files become three.
+fn gather(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let (mut yaml, body) = halves(&draft.require("module.md")?)?;
+    if let Some(constraints) = draft.read("constraints.yaml")? {
+        let section = constraints_section(&constraints, &yaml)?;
+        yaml.push_str(&section.text);
+        for key in section.omitted {
+            draft.note(format!("`{key}` of constraints.yaml was not copied to module.yaml"));
+        }
+        draft.remove("constraints.yaml")?;
+    }
+    draft.put(MANIFEST_FILE, yaml)?;
+    draft.remove("module.md")?;
+    if !body.trim().is_empty() && draft.read("README.md")?.is_none() {
+        draft.put("README.md", body)?;
+        draft.note("the text below the front matter of module.md was moved to README.md");
+    }
+    let prompt = draft.require("prompt.txt")?.text;
+    draft.put("prompt.md", prompt)?;
+    draft.remove("prompt.txt")?;
+    join_v0(draft)
+}
+
+/// `examples/` becomes the first golden test.
+fn move_examples(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let moves = [
+        ("examples/input.json", "tests/case1.input.json"),
+        ("examples/output.json", "tests/case1.expected.json"),
+    ];
+    let is_free =
+        draft.read("tests/case1.input.json")?.is_none() && draft.read("tests/case1.expected.json")?.is_none();
+    for (from, to) in moves {
+        if let Some(example) = draft.read(from)?.filter(|_| is_free) {
+            draft.put(to, example.text)?;
+            draft.remove(from)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the YAML and the text after it, without leading empty lines.
+fn halves(source: &Source) -> Result<(String, String), MigrateError> {
+    let front = front_matter::split(source)
+        .map_err(|problem| MigrateError::Load(LoadError { diagnostics: vec![problem] }))?;
+    let yaml = source.text.get(front.yaml).unwrap_or_default();
+    let body = source.text.get(front.body).unwrap_or_default().trim_start_matches(['\r', '\n']);
+    Ok((yaml.to_owned(), body.to_owned()))
+}
+
+/// `constraints.yaml` as a section of the manifest.
+#[derive(Default)]
+struct Section {
+    text: String,
+    /// The paths of the keys that are not in it.
+    omitted: Vec<String>,
+}
+
+/// Returns `constraints.yaml` as a section: as is if it has that key, otherwise indented by one level. The text is
+/// empty if the manifest already has the section.
+fn constraints_section(file: &Source, manifest: &str) -> Result<Section, MigrateError> {
+    let manifest = Source::new(&file.path, manifest);
+    let root = parse_manifest(file)?;
+    let Content::Map(entries) = &root.content else { return Ok(Section::default()) };
+    if parse_manifest(&manifest)?.get("constraints").is_some() {
+        let omitted = leaves(&root).map(|(path, _, _)| path).collect();
+        return Ok(Section { text: String::new(), omitted });
+    }
+    if root.get("constraints").is_some() && entries.len() == 1 {
+        return Ok(Section { text: file.text.clone(), omitted: Vec::new() });
+    }
+    if !entries.iter().all(|entry| is_known(&entry.key)) {
+        return Ok(named_constraints(&root, file));
+    }
+    let mut text = "constraints:\n".to_owned();
+    for line in file.text.split_inclusive('\n') {
+        text.push_str(if line.trim().is_empty() { "" } else { "  " });
+        text.push_str(line);
+    }
+    Ok(Section { text, omitted: Vec::new() })
+}
+
+const KNOWN: [&str; 6] = [
+    "no_network",
+    "no_side_effects",
+    "no_inventing_data",
+    "require_confidence",
+    "require_rationale",
+    "behavior_equivalence_false_max_confidence",
+];
+
+fn is_known(key: &str) -> bool {
+    KNOWN.contains(&key)
+}
+
+/// Returns the known constraints of a file that also contains other keys. A key at the top counts more than one below.
+fn named_constraints(root: &yaml::Node, file: &Source) -> Section {
+    let mut section = Section::default();
+    let mut named: Vec<(&str, &str)> = Vec::new();
+    for (path, key, value) in leaves(root) {
+        match file.text.get(value.written.clone()).filter(|_| is_known(key)) {
+            Some(text) => {
+                named.retain(|(known, _)| *known != key);
+                named.push((key, text));
+            }
+            None => section.omitted.push(path),
+        }
+    }
+    if !named.is_empty() {
+        let lines: String = named.iter().map(|(key, text)| format!("  {key}: {text}\n")).collect();
+        section.text = format!("constraints:\n{lines}");
+    }
+    section
+}
+
+/// Returns the keys one level down, then those at the top, each with its path and value.
+fn leaves(root: &yaml::Node) -> impl Iterator<Item = (String, &str, &yaml::Node)> {
+    let all = entries(root);
+    let below = all.iter().flat_map(move |outer| {
+        entries(&outer.value)
+            .iter()
+            .map(move |entry| (format!("{}.{}", outer.key, entry.key), entry.key.as_str(), &entry.value))
+    });
+    let top = all.iter().filter(|entry| !matches!(entry.value.content, Content::Map(_)));
+    below.chain(top.map(|entry| (entry.key.clone(), entry.key.as_str(), &entry.value)))
+}
+
+fn entries(node: &yaml::Node) -> &[Entry] {
+    match &node.content {
+        Content::Map(entries) => entries,
+        _ => &[],
     }
 }
 

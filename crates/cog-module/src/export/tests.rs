@@ -246,3 +246,23 @@ fn rules_become_schemas() {
     }
     assert_eq!(promptfoo(&module, "it's").unwrap_err().code(), Code::UnsupportedValue);
 }
+
+#[test]
+fn images_name_one_version() {
+    for image in ["ghcr.io/me/reviewer:1.0.0", "localhost:5000/reviewer:1", "reviewer@sha256:abc"] {
+        assert!(names_a_version(image), "{image}");
+    }
+    for image in ["", "reviewer", "reviewer:", "reviewer:latest", ":1", "localhost:5000/reviewer", "a b:1"] {
+        assert!(!names_a_version(image), "{image}");
+    }
+}
+
+#[test]
+fn namespaces_are_domain_names() {
+    for namespace in ["io.github.me", "com.example", "a.b-c"] {
+        assert!(is_namespace(namespace), "{namespace}");
+    }
+    for namespace in ["", "example", ".a", "a.", "a..b", "a/b", "a.-b", "a.b_c", "ä.b"] {
+        assert!(!is_namespace(namespace), "{namespace}");
+    }
+}

@@ -243,3 +243,36 @@ fn changed_instructions_are_noted() {
     assert_eq!(draft.module.prompt, module.prompt);
     assert!(draft.notes[0].contains("differ from the prompt"), "{:?}", draft.notes);
 }
+
+#[test]
+fn links_out_of_the_directory_are_replaced_by_their_label() {
+    let text = "See [a](../../etc/passwd), [b](references/B.md), ![c](/etc/c.png \"C\"), [d](https://x.example/../y) and \
+            [e](<file:///etc/e>).\n[f]: ~/.ssh/id\n[g]: references/g.md\n[h](references/%2e%2e/../../h) (i) [j";
+    let (out, targets) = without_outer_links(text);
+    let expected =
+        "See a, [b](references/B.md), c, [d](https://x.example/../y) and e.\n[g]: references/g.md\nh (i) [j";
+    assert_eq!(out, expected);
+    assert_eq!(
+        targets,
+        ["../../etc/passwd", "/etc/c.png", "file:///etc/e", "references/%2e%2e/../../h", "~/.ssh/id"]
+    );
+}
+
+#[test]
+fn text_without_links_is_unchanged() {
+    for text in ["", "](", "a](b", "[](x)", "[a](b)[c](d)", "\\](", "[é](ü)\n"] {
+        assert_eq!(without_outer_links(text), (text.to_owned(), Vec::new()), "{text}");
+    }
+}
+
+#[test]
+fn targets_outside_are_found() {
+    for target in
+        ["..", "../a", "a/../../b", "/a", "~/a", "\\\\host\\a", "C:\\a", "FILE:/a", "a\\..\\..\\b", "..%2fa"]
+    {
+        assert!(leads_out(target), "{target}");
+    }
+    for target in ["", "a", "a/../b", "./a", "#a", "https://a/../../b", "mailto:a@b", "..a", "a..b/c"] {
+        assert!(!leads_out(target), "{target}");
+    }
+}
