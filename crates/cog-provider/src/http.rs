@@ -4,8 +4,6 @@ mod backoff;
 mod batch;
 mod call;
 mod client;
-mod continued;
-mod direct;
 mod error;
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
@@ -276,7 +274,7 @@ impl Provider for HttpProvider {
             let mut setup = self.setup(wire, context.model.to_owned(), request.timeout);
             setup.on_reply.clone_from(&request.on_reply);
             match context.protocol().continuation() {
-                Some(resume) => continued::start(setup, format, request.on_retry.clone(), resume).await,
+                Some(resume) => call::start(setup, format, request.on_retry.clone(), resume).await,
                 None => Call::new(setup, Instant::now()).start(format, request.on_retry.as_ref()).await,
             }
         })

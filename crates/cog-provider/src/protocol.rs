@@ -7,14 +7,12 @@ pub(crate) mod anthropic;
 mod decoder;
 mod frames;
 pub(crate) mod gemini;
-mod limit;
 mod ollama;
 mod openai_chat;
 mod openai_images;
 mod openai_responses;
 mod parts;
 pub(crate) mod reply;
-mod sse;
 mod vendor_error;
 
 use bytes::Bytes;
@@ -27,7 +25,7 @@ use crate::{
     vendors::{CacheMark, ModelSettings, Vendor},
 };
 
-pub use self::{limit::ReachedLimit, vendor_error::VendorError};
+pub use self::vendor_error::{ReachedLimit, VendorError};
 pub use crate::protocol_kind::ProtocolKind;
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,

@@ -162,3 +162,16 @@ fn settings_are_read_from_the_variables_of_the_vendor() {
     assert_eq!(settings.key.unwrap().expose(), "k");
     assert_eq!(settings.base_url.as_deref(), Some("https://dashscope.aliyuncs.com/compatible-mode/v1"));
 }
+
+#[test]
+fn sizes_are_within_limits() {
+    let sizes =
+        ImageSizes::Within { multiple: 16, max_side: 3840, max_ratio: 3, pixels: (655_360, 8_294_400) };
+    for size in [(1024, 1024), (1536, 864), (3840, 2160), (2160, 3840), (480, 1440)] {
+        assert!(sizes.contain(size), "{size:?}");
+    }
+    for size in [(512, 512), (1000, 1000), (3856, 2160), (3840, 1264), (3840, 2176), (0, 0)] {
+        assert!(!sizes.contain(size), "{size:?}");
+    }
+    assert!(!ImageSettings::NONE.sizes.contain((1024, 1024)));
+}

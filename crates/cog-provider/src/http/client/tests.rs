@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cog_testkit::{Mock, Reply};
 use futures_util::StreamExt as _;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -9,8 +10,35 @@ use tokio::{
 
 use super::*;
 
+#[tokio::test]
+async fn redirect_is_not_followed() {
+    for status in [301, 302, 303, 307, 308] {
+        let other = Mock::start([Reply::text("{}")]);
+        let url = format!("{}/v1/chat/completions", other.url());
+        let first = Mock::start([Reply::raw("").status(status).header("location", url)]);
+        let key = Some((Auth::Bearer, Secret::new("sk-canary")));
+        let client = Client::new(&first.url(), key, Duration::from_secs(10));
+        let request = client.http().unwrap().post(format!("{}/v1/chat/completions", first.url()));
+        let (name, value) = client.key_header().unwrap().unwrap();
+        let response = request.header(name, value).send().await.unwrap();
+        assert_eq!((response.status().as_u16(), first.request_count()), (status, 1));
+        assert_eq!(other.request_count(), 0, "{status}");
+    }
+}
+
+#[test]
+fn recognizes_names_of_this_machine() {
+    for host in ["localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]"] {
+        assert!(is_local_host(host), "{host}");
+    }
+    for host in ["localhost.evil.org", "10.0.0.1", "example.org", "[::2]"] {
+        assert!(!is_local_host(host), "{host}");
+    }
+}
+
 const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n";
+
 const OPEN: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n";
 
 /// A server that sends these bytes in reply to each request.
