@@ -51,3 +51,34 @@ fn every_limit_is_documented_with_its_default() {
         assert!(page.contains(&row), "{row}");
     }
 }
+
+#[test]
+fn base_url_is_an_origin_with_an_optional_path() {
+    for (text, read) in [
+        ("https://cog.example", "https://cog.example"),
+        ("http://[::1]:8000/", "http://[::1]:8000"),
+        ("https://example.org/cog/", "https://example.org/cog"),
+    ] {
+        assert_eq!(url(text).as_deref(), Ok(read));
+    }
+    for text in
+        ["", "cog.example", "https://", "https:///x", "ftp://x", "https://x?a", "https://a@b", "https://a b"]
+    {
+        assert!(url(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn parses_ip_addresses() {
+    assert!(ip_address("localhost").unwrap().is_loopback());
+    assert!(ip_address("[::1]").unwrap().is_loopback());
+    assert!(ip_address("example.org").is_err());
+}
+
+#[test]
+fn credentials_of_nats_are_not_shown() {
+    let mut serve = ServeSettings::default();
+    let setting = SERVER_SETTINGS.iter().find(|setting| setting.flag == "nats").unwrap();
+    setting.set(&mut serve, "nats://me:secret@a:4222,nats://b").unwrap();
+    assert_eq!(setting.show(&mut serve).to_string(), "nats://***@a:4222, nats://b");
+}
