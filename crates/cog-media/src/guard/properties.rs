@@ -130,10 +130,10 @@ proptest! {
         let guard = UrlGuard::default();
         if let Ok(target) = guard.judge(&text) {
             prop_assert_eq!(guard.judge(target.url().as_str()), Ok(target.clone()));
-            match form::host(target.url()).unwrap() {
+            match host(target.url()).unwrap() {
                 Host::Address(address) => prop_assert_eq!(networks::special(address), None),
                 Host::Name(name) => {
-                    prop_assert_eq!(form::refusal_reason(&name), None);
+                    prop_assert_eq!(refusal_reason(&name), None);
                     // No parser reads it as an IP address: its last label is not a number in any base.
                     let last = name.rsplit('.').next().unwrap();
                     let is_number = match last.strip_prefix("0x") {

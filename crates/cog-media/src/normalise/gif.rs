@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{Plan, Scan, StructureError};
+use super::structure::{Plan, Scan, StructureError};
 
 /// Keeps the screen descriptor, the first frame and its control block.
 pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, StructureError> {

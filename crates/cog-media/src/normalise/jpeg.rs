@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{Plan, Scan, StructureError};
+use super::structure::{Plan, Scan, StructureError};
 
 const END: u8 = 0xD9;
 const SCAN: u8 = 0xDA;

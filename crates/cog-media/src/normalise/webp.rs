@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{Plan, Scan, StructureError};
+use super::structure::{Plan, Scan, StructureError};
 
 /// The flags of the extended header for Exif and XMP chunks.
 const EXIF_AND_XMP: u8 = 0x08 | 0x04;
