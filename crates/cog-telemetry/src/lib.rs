@@ -8,7 +8,6 @@
 //! A run only writes its spans into a bounded queue. A thread sends them in batches. What does not fit is counted, and a collector
 //! that is slow or gone never holds up a run.
 
-mod content;
 mod exporter;
 mod mapping;
 mod metrics;
@@ -20,7 +19,7 @@ mod shared;
 mod telemetry;
 
 pub use self::{
-    content::Redact,
+    mapping::Redact,
     settings::{Endpoint, Found, Sampler, TelemetrySettings, Temporality},
     shared::DroppedTelemetry,
     telemetry::Telemetry,

@@ -6,8 +6,7 @@ use cog_run::events::{CallReport, RunReport};
 use foldhash::fast::RandomState;
 
 use crate::{
-    content::{Redact, masked},
-    mapping::{self, SpanKind},
+    mapping::{self, Redact, SpanKind, masked},
     names,
 };
 

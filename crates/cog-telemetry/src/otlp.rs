@@ -5,8 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cog_run::events::{Span, SpanContext};
 
 use crate::{
-    content::Recorded,
-    mapping::{self, Evaluation, SpanKind},
+    mapping::{self, Evaluation, Recorded, SpanKind},
     metrics::{Histogram, Instruments, Series},
     names::{self, Attributes},
     protobuf::{Field, Message, find},

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::{content::Redact, metrics::Instruments, settings::TelemetrySettings};
+use crate::{mapping::Redact, metrics::Instruments, settings::TelemetrySettings};
 
 /// What a collector did not receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

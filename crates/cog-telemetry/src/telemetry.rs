@@ -11,9 +11,8 @@ use cog_run::events::{CallReport, Needs, RunEvents, RunReport, Span, SpanContext
 use tokio::sync::Notify;
 
 use crate::{
-    content::{Recorded, Redact},
     exporter,
-    mapping::SpanKind,
+    mapping::{Recorded, Redact, SpanKind},
     metrics::Instruments,
     otlp,
     protobuf::Message,

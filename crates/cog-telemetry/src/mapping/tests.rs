@@ -4,7 +4,6 @@ use cog_run::{
     Code, ErrorCode, Meta, Module, Risk, Runtime,
     provider::{Conversation, FinishReason, Message, ToolCall, Usage},
 };
-
 use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
 
 use super::*;
