@@ -8,8 +8,6 @@
 //! [`NatsSessions`] is the log through which several servers share their sessions.
 
 mod connect;
-mod error;
-mod failed;
 mod job;
 mod names;
 mod queue;
@@ -17,12 +15,10 @@ mod rows;
 mod sessions;
 mod worker;
 
-pub use connect::{NatsOptions, connect};
-pub use error::NatsError;
-pub use failed::FailedJob;
+pub use connect::{NatsError, NatsOptions, connect};
 pub use job::{Job, JobId};
 pub use names::Names;
-pub use queue::{Queue, QueueSettings, StoredResult};
+pub use queue::{FailedJob, Queue, QueueSettings, StoredResult};
 pub use rows::NatsRows;
 pub use sessions::NatsSessions;
 pub use worker::{Stop, Worker, WorkerReport};
