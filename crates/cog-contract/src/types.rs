@@ -14,8 +14,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod identifiers;
-mod insights;
 mod model;
 mod names;
 mod python;
@@ -27,10 +25,7 @@ use std::collections::HashSet;
 
 use cog_module::Module;
 
-use self::{
-    identifiers::pascal,
-    names::{NamedModule, Style},
-};
+use self::names::{NamedModule, Style, pascal};
 
 /// The file name of [`python_stub`], which the package `cognitive` imports for type checkers.
 pub const PYTHON_STUB: &str = "cognitive_modules.pyi";

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::{
     Contents,
-    identifiers::{comment_lines, is_identifier, pascal, unique},
     model::{Definition, Field, Object, Type},
-    names::{NamedModule, Style},
+    names::{NamedModule, Style, comment_lines, is_identifier, pascal, unique},
 };
 
 /// Names that the printed code uses.

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::{
     Contents,
-    identifiers::{camel, comment_lines, is_identifier, unique},
     model::{Definition, Field, Object, Type},
-    names::{NamedModule, Style},
+    names::{NamedModule, Style, camel, comment_lines, is_identifier, unique},
 };
 
 /// Names that the printed code uses.

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -103,4 +103,35 @@ fn nothing_has_an_effect_beside_a_reference() {
 fn references_may_be_escaped() {
     assert_eq!(decoded("/$defs/a%20b%c3%a9%"), "/$defs/a bé%");
     assert_eq!(read(&json!({"$ref": "#/%24defs/A"})), Type::Reference("/$defs/A".to_owned()));
+}
+
+fn extensions(document: &Value) -> Type {
+    let mut reader = Reader::new(document);
+    let kind = reader.read(document);
+    let Type::Object(object) = with_insights(kind, &field(true), &mut reader) else { panic!("an object") };
+    assert!(!object.is_closed);
+    object.fields.into_iter().find(|field| field.key == EXTENSIONS).expect("extensions").kind
+}
+
+#[test]
+fn every_schema_of_data_takes_insights() {
+    let added = field(true).kind;
+    let closed = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
+    assert_eq!(extensions(&closed), added);
+    assert_eq!(extensions(&json!({"$ref": "#/$defs/A", "$defs": {"A": closed}})), added);
+    let empty = json!({"type": "object", "additionalProperties": false});
+    assert_eq!(extensions(&json!({"type": "object", "properties": {"extensions": empty}})), Type::Any);
+    let own = json!({"$ref": "#/$defs/E"});
+    let defined = json!({"type": "object", "properties": {"insights": {"type": "array"}}});
+    let document = json!({"type": "object", "properties": {"extensions": own}, "$defs": {"E": defined}});
+    assert_eq!(extensions(&document), Type::Reference("/$defs/E".to_owned()));
+}
+
+#[test]
+fn a_map_has_them_as_a_value() {
+    let document = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    let mut reader = Reader::new(&document);
+    let kind = reader.read(&document);
+    let Type::Object(object) = with_insights(kind, &field(false), &mut reader) else { panic!("an object") };
+    assert_eq!(object.rest, Some(Type::Union(vec![Type::Integer, field(false).kind])));
 }
