@@ -1,13 +1,12 @@
 //! Counts the tokens of messages for a model (appendix A.9, ruling R64).
 
 mod media;
-mod models;
 #[cfg_attr(not(feature = "tokenizers"), path = "tokens/bytes.rs")]
 mod tokenizer;
 
 use cog_json::{Node, ToJson as _};
 
-use self::{media::audio_tokens, models::ModelFacts};
+use self::media::{ImageRule, audio_tokens};
 use crate::{
     AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, ToolCall, ToolDefinition,
 };
@@ -27,7 +26,7 @@ const FILE_CHARS: u64 = 4;
 
 /// Counts the tokens of messages for one model. It reads at most the headers of images and audio, and does no I/O.
 ///
-/// The table in `tokens/models.rs` has the tokenizer and the image rule of each model. For a model whose tokenizer is not
+/// A table has the tokenizer and the image rule of each model. For a model whose tokenizer is not
 /// published, text is counted with every tokenizer that is built in, and the largest count applies. Without the
 /// feature `tokenizers`, each byte counts as a token.
 #[derive(Debug, Clone)]
@@ -97,13 +96,13 @@ impl TokenCounter {
     /// Returns a counter for this model, whose counts are never too low if they are not exact. The name may begin with that
     /// of a vendor: `openai/gpt-4o`. An empty name is an unknown model.
     pub fn new(model: &str) -> Self {
-        Self { facts: models::find(model), bound: Bound::Upper }
+        Self { facts: find(model), bound: Bound::Upper }
     }
 
     /// Returns a counter whose counts are never too high if they are not exact: the smallest count of the built-in tokenizers,
     /// and nothing for media of unknown size. Without the feature `tokenizers`, text counts nothing.
     pub fn at_least(model: &str) -> Self {
-        Self { facts: models::find(model), bound: Bound::Lower }
+        Self { facts: find(model), bound: Bound::Lower }
     }
 
     /// Returns the name of the tokenizer: `o200k_base`, `the tokenizer of 8 that counts most`.
@@ -227,6 +226,73 @@ impl MessageTokens {
 
 fn file_tokens(part: &FilePart) -> u64 {
     (part.data.len() as u64).div_ceil(FILE_CHARS)
+}
+
+// The tokenizer and the image rule of each model: facts that the vendors publish.
+
+/// What is known about the models whose names start with one of `names`.
+#[derive(Debug)]
+pub(crate) struct ModelFacts {
+    /// Starts of names in lower case; empty for all other models.
+    names: &'static [&'static str],
+    /// The tokenizer; none if it is not published.
+    pub(crate) tokenizer: Option<&'static str>,
+    pub(crate) images: ImageRule,
+}
+
+const fn model(
+    names: &'static [&'static str],
+    tokenizer: Option<&'static str>,
+    images: ImageRule,
+) -> ModelFacts {
+    ModelFacts { names, tokenizer, images }
+}
+
+const OPENAI: ImageRule = ImageRule::OpenAi;
+const CLAUDE: ImageRule = ImageRule::CLAUDE;
+const CLAUDE_BEFORE_4_7: ImageRule = ImageRule::CLAUDE_BEFORE_4_7;
+const GEMINI: ImageRule = ImageRule::Gemini3;
+const GEMINI_2: ImageRule = ImageRule::Gemini2;
+const UNKNOWN: ImageRule = ImageRule::Largest;
+
+/// The first entry that matches applies. Models of a family without a published tokenizer come before its others.
+const MODELS: &[ModelFacts] = &[
+    model(&["gpt-oss", "gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "chatgpt"], Some("o200k_base"), OPENAI),
+    model(&["o1", "o3", "o4"], Some("o200k_base"), OPENAI),
+    model(&["gpt-4", "gpt-3.5", "gpt-35"], Some("cl100k_base"), OPENAI),
+    model(&["gpt-"], None, OPENAI),
+    model(&["claude-3", "claude-sonnet-4", "claude-haiku-4"], None, CLAUDE_BEFORE_4_7),
+    model(&["claude-opus-4-7", "claude-opus-4-8", "claude-opus-4.7", "claude-opus-4.8"], None, CLAUDE),
+    model(&["claude-opus-4"], None, CLAUDE_BEFORE_4_7),
+    model(&["claude"], None, CLAUDE),
+    model(&["gemini-1", "gemini-2"], None, GEMINI_2),
+    model(&["gemini"], None, GEMINI),
+    model(&["grok"], None, ImageRule::Grok),
+    model(&["deepseek"], Some("deepseek_v3"), UNKNOWN),
+    model(&["kimi-k2", "kimi-k3"], Some("kimi_k2"), UNKNOWN),
+    model(&["qwen3.", "qwen-"], None, UNKNOWN),
+    model(&["qwen2", "qwen3"], Some("qwen2"), UNKNOWN),
+    model(&["llama-3", "llama3", "meta-llama-3"], Some("llama3"), UNKNOWN),
+    model(&["mistral-nemo", "mistral-small", "mistral-medium"], Some("mistral_v3"), UNKNOWN),
+    model(&["ministral", "magistral", "devstral", "pixtral-12b"], Some("mistral_v3"), UNKNOWN),
+    model(&["minimax-m2"], Some("minimax_m2"), UNKNOWN),
+];
+
+const OTHER: ModelFacts = model(&[], None, UNKNOWN);
+
+/// Returns what is known about a model. The name may have a vendor before it, or be the name of a fine-tuned model:
+/// `openai/gpt-4o`, `ft:gpt-4o:acme`.
+pub(crate) fn find(name: &str) -> &'static ModelFacts {
+    let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.strip_prefix("ft:").unwrap_or(&name);
+    let mut models = MODELS.iter();
+    models.find(|facts| facts.names.iter().any(|start| name.starts_with(start))).unwrap_or(&OTHER)
+}
+
+/// Returns the tokenizers of the table.
+#[cfg(all(test, feature = "tokenizers"))]
+pub(crate) fn tokenizers() -> Vec<&'static str> {
+    MODELS.iter().filter_map(|facts| facts.tokenizer).collect()
 }
 
 #[cfg(test)]

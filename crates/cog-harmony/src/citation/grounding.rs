@@ -5,10 +5,7 @@ use std::{collections::HashMap, iter::Peekable, slice::Iter};
 use cog_json::{Node, Path};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{
-    Citation, Page, Scope, Source, Sources, below,
-    entry::{Anchor, anchors, bbox_of, present},
-};
+use super::{Anchor, Citation, Page, Scope, Source, Sources, anchors, bbox_of, below, present};
 use crate::Finding;
 
 /// Checks a citation, whose location has the right form, against its source if that is available.

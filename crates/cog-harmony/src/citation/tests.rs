@@ -245,3 +245,59 @@ fn cited_sources_have_an_identifier_or_a_url() {
         r#"{"citation_map": {"a": {"source_id": "doc", "url": 1}, "b": {"url": "https://e.org"}, "c": 1}}"#;
     assert_eq!(source_ids(Value::parse(text).unwrap().node()), HashSet::from(["doc", "https://e.org"]));
 }
+
+#[test]
+fn reads_anchors_in_order() {
+    let text = "a <cite id=\"x\"/> b <cite  id = 'y' /><cited>";
+    assert_eq!(anchors(text).collect::<Vec<_>>(), [Anchor::Id("x"), Anchor::Id("y")]);
+}
+
+#[test]
+fn names_what_is_wrong_with_an_anchor() {
+    for (text, part) in [
+        ("<cite", "no `>`"),
+        ("<cite id=\"a\"", "no `>`"),
+        ("<cite id=\"a\">", "end with `/>`"),
+        ("<cite/>", "no `id"),
+        ("<cite id=\"\"/>", "no `id"),
+        ("<cite id=a/>", "no `id"),
+        ("<cite id=\"a\" page=\"2\"/>", "more than that"),
+        ("<cite <cite id=\"a\"/>", "inside it"),
+    ] {
+        let Some(Anchor::Malformed(what)) = anchors(text).next() else { panic!("{text}") };
+        assert!(what.contains(part), "{text}: {what}");
+    }
+    let id = "x".repeat(MAX_ANCHOR - "<cite id=\"\"/>".len());
+    assert_eq!(anchors(&format!("<cite id=\"{id}\"/>")).next(), Some(Anchor::Id(&id)));
+    let long = format!("<cite id=\"{id}x\"/>");
+    assert_eq!(anchors(&long).next(), Some(Anchor::Malformed("it has no `>`")));
+}
+
+#[test]
+fn inner_anchor_of_a_malformed_one_counts() {
+    let found: Vec<_> = anchors("<cite <cite id=\"a\"/>").collect();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[1], Anchor::Id("a"));
+}
+
+#[test]
+fn every_prefix_of_an_anchor_is_unfinished() {
+    let anchor = "<cite id=\"cit_01\"/>";
+    for end in 1..anchor.len() {
+        assert_eq!(unfinished_anchor(&format!("é{}", &anchor[..end])), 2, "{end}");
+    }
+    assert_eq!(unfinished_anchor(anchor), anchor.len());
+}
+
+#[test]
+fn other_text_is_not_unfinished() {
+    for text in ["", "a", "<b", "<cited", "a <c> b", "1 < 2", "</cite"] {
+        assert_eq!(unfinished_anchor(text), text.len(), "{text}");
+    }
+}
+
+#[test]
+fn holds_back_at_most_the_length_of_an_anchor() {
+    let text = format!("é<cite {}", "ü".repeat(MAX_ANCHOR));
+    assert_eq!(unfinished_anchor(&text), text.len());
+}

@@ -5,10 +5,7 @@ use std::collections::HashSet;
 use cog_json::{Node, Path};
 use serde::Serialize;
 
-use super::{
-    packet::{Artifact, Draft, Handoff},
-    shortened,
-};
+use super::{Artifact, Draft, Handoff, shortened};
 use crate::{Conversation, FileSource, Finding, Message, Part, Role, canonical, metadata::is_date_time};
 
 /// The value of `protocol`.

@@ -1,6 +1,4 @@
-use cog_json::ToJson as _;
-
-use cog_json::Value;
+use cog_json::{ToJson as _, Value};
 
 use super::*;
 use crate::{Conversation, FileReferencePart, FileSource, Finding, Message, Part, Role, ToolCall};

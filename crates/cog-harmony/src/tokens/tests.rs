@@ -112,3 +112,26 @@ fn estimates_and_tokenizers_are_described() {
     assert_eq!(TokenCounter::new("gpt-4o").is_exact(), cfg!(feature = "tokenizers"));
     assert!(!TokenCounter::new("").is_exact());
 }
+
+#[test]
+fn names_have_the_facts_of_their_family() {
+    for (name, tokenizer, images) in [
+        ("gpt-4o-mini", Some("o200k_base"), OPENAI),
+        ("openai/gpt-oss-120b", Some("o200k_base"), OPENAI),
+        ("ft:gpt-3.5-turbo:acme", Some("cl100k_base"), OPENAI),
+        ("gpt-6-luna", None, OPENAI),
+        ("claude-sonnet-5-5", None, CLAUDE),
+        ("claude-opus-4-1", None, CLAUDE_BEFORE_4_7),
+        ("anthropic/claude-opus-4.7", None, CLAUDE),
+        ("gemini-2.5-flash", None, GEMINI_2),
+        ("gemini-3.8-flash", None, GEMINI),
+        ("Qwen/Qwen3-32B", Some("qwen2"), UNKNOWN),
+        ("Qwen/Qwen3.5-9B", None, UNKNOWN),
+        ("meta-llama/Llama-3.3-70B", Some("llama3"), UNKNOWN),
+        ("my-model", None, UNKNOWN),
+        ("", None, UNKNOWN),
+    ] {
+        let facts = find(name);
+        assert_eq!((facts.tokenizer, facts.images), (tokenizer, images), "{name}");
+    }
+}

@@ -88,14 +88,14 @@ fn bytes(text: &str, bound: Bound) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::models;
+    use crate::tokens;
 
     #[test]
     fn every_tokenizer_is_built_in_and_used() {
         for name in ALL {
             assert_eq!(with(name, "", Bound::Upper), Some(0), "{name}");
         }
-        let named = models::tokenizers();
+        let named = tokens::tokenizers();
         assert!(named.iter().all(|name| ALL.contains(name)), "{named:?}");
         assert!(ALL.iter().all(|name| named.contains(name)), "{named:?}");
         assert!(name(None, Bound::Upper).contains(&ALL.len().to_string()));
