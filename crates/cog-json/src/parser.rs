@@ -5,12 +5,10 @@ mod drafts;
 mod fragment;
 mod machine;
 mod markup;
-mod number;
 mod opening;
 mod reply;
+mod scalar;
 mod seek;
-mod string;
-mod template;
 mod tolerance;
 
 pub use self::tolerance::{Deviation, Tolerance};
