@@ -1,5 +1,8 @@
-use cog_json::{Node, ToJson as _, Value, Writer};
-use serde::{Deserialize as _, Serialize, Serializer};
+use std::fmt;
+
+use cog_json::{DeserializeError, Node, ToJson as _, Value, Writer};
+use serde::{Deserialize, Serialize, Serializer};
+use thiserror::Error;
 
 use crate::{Code, ErrorCode, Meta, Secret, Usage, Warning};
 
@@ -330,107 +333,72 @@ impl ErrorCode {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Risk, WarningCode};
+// Envelopes as Rust results: a failed run as an error, and the data of a successful one as the caller's own type.
 
-    #[test]
-    fn a_secret_is_removed_from_every_text_of_an_error() {
-        let details = Value::parse(r#"{"reason": "key sk-canary is wrong"}"#).unwrap();
-        let error = ErrorBody::new(Code::ProviderUnavailable, "401 for sk-canary")
-            .suggest("Replace sk-canary.")
-            .with_details(details)
-            .without(&Secret::new("sk-canary"));
-        assert_eq!(error.message, "401 for ***");
-        assert_eq!(error.suggestion.as_deref(), Some("Replace ***."));
-        assert_eq!(error.details.unwrap().to_json(), r#"{"reason":"key *** is wrong"}"#);
+/// The error of [`Envelope::data_as`].
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The run failed.
+    #[error(transparent)]
+    Failed(ErrorBody),
+    /// The data do not match the type.
+    #[error("the data of the answer do not fit the type: {0}")]
+    Form(DeserializeError),
+}
 
-        let number = Value::parse(r#"{"key": 1234567890}"#).unwrap();
-        let error = ErrorBody::new(Code::ProviderUnavailable, "401").with_details(number);
-        assert_eq!(error.without(&Secret::new("1234567890")).details, None);
-    }
-
-    #[test]
-    fn client_receives_code_reason_and_request_id_only() {
-        let details = r#"{"reason": "key", "retry_after_ms": 5, "url": "http://10.0.0.7"}"#;
-        let error = ErrorBody::new(Code::ProviderUnavailable, "http://10.0.0.7 rejected OPENAI_API_KEY")
-            .suggest("Set OPENAI_API_KEY.")
-            .with_details(Value::parse(details).unwrap())
-            .with_recoverable(false);
-        assert_eq!(error.clone().for_client("r-1"), error, "nothing says that it is the operator's");
-        let shown = error.for_operator("the provider is not available").for_client("r-1");
-        assert_eq!(shown.message, "the provider is not available");
-        assert_eq!(shown.recoverable, Some(false));
-        assert!(shown.suggestion.as_deref().is_some_and(|text| text.contains("r-1")));
-        assert_eq!(
-            shown.details.as_ref().unwrap().to_json(),
-            r#"{"reason":"key","retry_after_ms":5,"request_id":"r-1"}"#
-        );
-        for code in [Code::InternalError, Code::ModuleInvalid] {
-            let shown = ErrorBody::new(code, "/srv/modules/a: broken").for_client("r-1");
-            assert!(!shown.to_json().contains("/srv"), "{shown:?}");
-            assert!(!shown.is_for_operator());
+impl fmt::Display for ErrorBody {
+    /// `E1006 INVALID_REFERENCE: message`, and the suggestion if there is one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.code)?;
+        if let Some(name) = self.code.name() {
+            write!(f, " {name}")?;
         }
-    }
-
-    #[test]
-    fn an_envelope_has_either_data_or_an_error() {
-        let data = Value::parse(r#"{"a": 1}"#).unwrap();
-        let meta = Meta::new(Some(0.9), crate::Risk::Low, "Counted.");
-        let success = Envelope::success(meta, data.clone());
-        assert!(success.is_ok());
-        assert_eq!((success.data(), success.error()), (Some(&data), None));
-
-        let error = ErrorBody::new(Code::ParseError, "no JSON");
-        let failure = Envelope::failure(error.clone());
-        assert!(!failure.is_ok());
-        assert_eq!((failure.data(), failure.error()), (None, Some(&error)));
-    }
-
-    #[test]
-    fn usage_of_an_envelope_is_in_its_meta() {
-        let mut envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
-        assert_eq!(envelope.usage(), None);
-        let usage = Usage { input_tokens: 3, ..Usage::default() };
-        envelope.meta.runtime.usage = Some(usage.clone());
-        assert_eq!(envelope.usage(), Some(&usage));
-    }
-
-    fn written_and_read(envelope: &Envelope) -> Option<Envelope> {
-        let value = Value::parse(&envelope.to_json()).unwrap();
-        Envelope::read(value.node())
-    }
-
-    #[test]
-    fn reads_what_it_writes() {
-        let value = |text: &str| Value::parse(text).unwrap();
-        let mut success =
-            Envelope::success(Meta::new(None, Risk::Low, "Done."), value(r#"{"n":1e400,"a":[]}"#));
-        success.warnings.push(Warning::new(WarningCode::LowConfidence, "low"));
-        success.emitted_context = Some(value("[1]"));
-        success.handoff = Some(value("{}"));
-        assert_eq!(written_and_read(&success), Some(success));
-
-        let error = ErrorBody::new(Code::Timeout, "slow").suggest("Wait.").with_details(value(r#"{"a":1}"#));
-        let mut failure = Envelope::failure(error.with_recoverable(false));
-        assert_eq!(written_and_read(&failure), Some(failure.clone()));
-        let declared = ErrorBody::with_code(ErrorCode::Declared("E5001".to_owned()), "no");
-        failure.outcome = Outcome::Failure { error: declared, partial_data: Some(value("{}")) };
-        assert_eq!(written_and_read(&failure), Some(failure));
-    }
-
-    #[test]
-    fn what_is_no_envelope_is_refused() {
-        for text in [
-            "1",
-            "{}",
-            r#"{"ok":true,"meta":{"confidence":1,"risk":"low","explain":"a"}}"#,
-            r#"{"ok":true,"data":{}}"#,
-            r#"{"ok":false,"meta":{"confidence":1,"risk":"low","explain":"a"},"error":{"code":"X","message":"a"}}"#,
-            r#"{"ok":true,"meta":{"confidence":1,"risk":"low","explain":"a"},"data":{},"_warnings":[1]}"#,
-        ] {
-            assert_eq!(Envelope::read(Value::parse(text).unwrap().node()), None, "{text}");
+        write!(f, ": {}", self.message)?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, " (help: {suggestion})"),
+            None => Ok(()),
         }
     }
 }
+
+impl std::error::Error for ErrorBody {}
+
+impl fmt::Display for Envelope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            Outcome::Success { .. } => f.write_str("the run succeeded"),
+            Outcome::Failure { error, .. } => error.fmt(f),
+        }
+    }
+}
+
+/// A failed run as an error, with the message of its [`ErrorBody`].
+impl std::error::Error for Envelope {}
+
+impl Envelope {
+    /// Returns the data of a successful run as the caller's own type, which may borrow its strings from the envelope.
+    ///
+    /// # Errors
+    /// [`DataError::Failed`] with the error of a failed run; [`DataError::Form`] if the data do not match the type.
+    pub fn data_as<'de, T: Deserialize<'de>>(&'de self) -> Result<T, DataError> {
+        match &self.outcome {
+            Outcome::Success { data } => cog_json::from_value(data).map_err(DataError::Form),
+            Outcome::Failure { error, .. } => Err(DataError::Failed(error.clone())),
+        }
+    }
+
+    /// Returns the envelope of a successful run, and the error of a failed one.
+    ///
+    /// # Errors
+    /// The error of a failed run.
+    pub fn into_result(self) -> Result<Self, ErrorBody> {
+        match self.outcome {
+            Outcome::Success { .. } => Ok(self),
+            Outcome::Failure { error, .. } => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

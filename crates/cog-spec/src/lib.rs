@@ -15,13 +15,10 @@ mod composition;
 mod cost;
 mod envelope;
 mod event;
-mod failure;
 mod form;
 mod generation;
 mod manifest;
 mod meta;
-mod part;
-mod repair;
 mod risk;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -36,12 +33,12 @@ pub use capability::{Capabilities, Dialect, Modality, SPECIFICATION, Transport};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use composition::{
-    Aggregate, Composition, DataflowStep, IterationRule, Pattern, Requirement, RoutingRule,
+    Aggregate, Composition, DataflowStep, IterationRule, PartAnswer, PartError, PartProgress, PartReport,
+    PartStatus, Pattern, Requirement, RoutingRule,
 };
 pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
-pub use envelope::{Envelope, ErrorBody, Outcome};
+pub use envelope::{DataError, Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
-pub use failure::DataError;
 pub use form::{Ask, Form, RationalePlace, Subject, Wording};
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};
 pub use manifest::{
@@ -49,9 +46,7 @@ pub use manifest::{
     Failure, Format, Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies,
     Requirements, Response, ToolRules,
 };
-pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
-pub use part::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
-pub use repair::{Repair, RepairRule};
+pub use meta::{Fallback, Meta, RUNTIME_KEYS, Repair, RepairRule, RuntimeMeta};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;
 pub use secret::Secret;

@@ -2,7 +2,6 @@
 //! the prefixes of keys and tokens.
 
 mod assignments;
-mod blocks;
 mod names;
 
 use std::{borrow::Cow, ops::Range};
