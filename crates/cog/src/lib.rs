@@ -39,6 +39,6 @@ pub fn main() -> ExitCode {
     };
     let environment = Environment::from_process();
     let console = Console::new(&environment, &cli.global);
-    output::log::start(&cli, &console);
+    output::start_log(&cli, &console);
     commands::dispatch(cli, environment, &console).unwrap_or_else(|error| error.report(&console)).into()
 }

@@ -4,17 +4,14 @@ mod card;
 mod console;
 mod html;
 mod live;
-pub(crate) mod log;
 mod progress;
 mod text;
-mod tree;
 
 pub(crate) use self::{
-    card::card,
-    console::{Console, ErrorReport, Palette},
+    card::{Layout, card},
+    console::{Console, ErrorReport, Palette, start_log},
     html::{Escaped, page},
     live::{FRAME, LiveView},
     progress::{LineView, Progress},
     text::{Table, printable, truncate, width, wrap},
-    tree::Layout,
 };

@@ -1,18 +1,18 @@
 //! `cog info`: a module's manifest, input and output. `cog list`: the available modules. `cog graph`: draws a composition.
 
-mod composition;
-mod manifest;
-
 use std::sync::Arc;
 
-use cog_flow::{Diagram, check};
-use cog_host::settings::Environment;
+use cog_flow::{CheckResult, Diagram, Part, Plan, check};
+use cog_host::settings::{Environment, show_duration};
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Finder, ListedModule, Module, Severity, golden};
-use cog_spec::Manifest;
+use cog_spec::{
+    AcceptedContext, Ask, Composition, Constraints, ContextRule, DataflowStep, EmittedContext, Enums,
+    Generation, IterationRule, Manifest, MediaConstraints, Modalities, Overflow, Policies, Requirement,
+    Response, RoutingRule, Tier,
+};
 use serde_json::Value;
 
-use self::{composition::Parts, manifest::ManifestJson};
 use super::{
     input,
     runtime::{default_finder, location},
@@ -297,6 +297,351 @@ pub(crate) fn graph(args: &GraphArgs, environment: Environment, console: &Consol
     }
     let is_invalid = diagnostics.iter().any(|found| found.severity == Severity::Error);
     Ok(if is_invalid { Exit::Invalid } else { Exit::Ok })
+}
+
+// A manifest as JSON, with the keys of `module.yaml` and all defaults resolved.
+
+/// The JSON form of a manifest.
+struct ManifestJson<'a>(&'a Manifest);
+
+/// Written by hand: sections with defaults are not written.
+impl ToJson for ManifestJson<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let manifest = self.0;
+        w.object(|w| {
+            w.field("name", &manifest.name);
+            w.field("version", &manifest.version);
+            w.field("responsibility", &manifest.responsibility);
+            w.field("format", manifest.format.as_str());
+            w.optional("tier", &manifest.tier.map(|tier| tier.as_str()));
+            w.field("schema_strictness", manifest.strictness.as_str());
+            w.field("excludes", &manifest.excludes);
+            section(w, "policies", &manifest.policies, policies);
+            section(w, "overflow", &manifest.overflow, overflow);
+            section(w, "enums", &manifest.enums, enums);
+            write_rules(w, manifest);
+            section(w, "constraints", &manifest.constraints, constraints);
+            section(w, "generation", &manifest.generation, generation);
+            context(w.key("context"), &manifest.context);
+            if let Some(composed) = &manifest.composition {
+                section(w, "composition", composed, composition);
+            }
+            w.key("response").object(|w| response(w, &manifest.response, manifest.tier));
+            section(w, "modalities", &manifest.modalities, modalities);
+            write_error_codes(w, manifest);
+        });
+    }
+}
+
+/// Writes a section of the manifest as an object.
+fn section<T>(w: &mut Writer<'_>, key: &str, value: &T, write: fn(&mut Writer<'_>, &T)) {
+    w.key(key).object(|w| write(w, value));
+}
+
+/// Writes the context as a manifest does: a word, or an object with what the module reads and emits.
+fn context(w: &mut Writer<'_>, rule: &ContextRule) {
+    let mode = if rule.fork { "fork" } else { "main" };
+    if rule.accepts.is_empty() && rule.emits.is_empty() {
+        return mode.write_json(w);
+    }
+    w.object(|w| {
+        w.field("mode", mode);
+        w.key("accepts").array(|w| {
+            rule.accepts.iter().for_each(|accepted| w.object(|w| write_accepted(w, accepted)));
+        });
+        w.key("emits")
+            .array(|w| rule.emits.iter().for_each(|emitted| w.object(|w| write_emitted(w, emitted))));
+    });
+}
+
+fn write_accepted(w: &mut Writer<'_>, accepted: &AcceptedContext) {
+    w.field("type", &accepted.name);
+    w.field("required", &accepted.required);
+    w.optional("max_turns", &accepted.max_turns);
+    w.optional("fields", &accepted.fields);
+    w.optional("schema", &accepted.schema);
+    w.optional("ttl", &accepted.ttl);
+    w.optional("from_module", &accepted.from_module);
+}
+
+fn write_emitted(w: &mut Writer<'_>, emitted: &EmittedContext) {
+    w.field("type", &emitted.name);
+    w.field("ttl", &emitted.ttl.seconds());
+    w.field("key_pattern", &emitted.key_pattern);
+    w.optional("schema", &emitted.schema);
+}
+
+fn policies(w: &mut Writer<'_>, policies: &Policies) {
+    w.field("tools_allowed", &policies.tools_allowed);
+    w.field("network_allowed", &policies.network_allowed);
+    w.field("filesystem_write_allowed", &policies.filesystem_write_allowed);
+    w.field("side_effects_allowed", &policies.side_effects_allowed);
+    w.field("code_execution_allowed", &policies.code_execution_allowed);
+}
+
+fn overflow(w: &mut Writer<'_>, overflow: &Overflow) {
+    w.field("enabled", &overflow.enabled);
+    w.field("recoverable", &overflow.recoverable);
+    w.field("max_items", &overflow.max_items);
+    w.field("require_suggested_mapping", &overflow.require_suggested_mapping);
+}
+
+fn enums(w: &mut Writer<'_>, enums: &Enums) {
+    w.field("strategy", enums.strategy.as_str());
+    w.field("unknown_tag", &enums.unknown_tag);
+}
+
+/// Writes the small sections: tools, failure, requirements, compat, meta, invocation.
+fn write_rules(w: &mut Writer<'_>, manifest: &Manifest) {
+    w.key("tools").object(|w| {
+        let by_default = if manifest.tools.allow_by_default { "allow_by_default" } else { "deny_by_default" };
+        w.field("policy", by_default);
+        w.field("allowed", &manifest.tools.allowed);
+        w.field("denied", &manifest.tools.denied);
+    });
+    w.key("failure").object(|w| {
+        w.field("partial_allowed", &manifest.failure.partial_allowed);
+        w.field("must_return_error_schema", &manifest.failure.must_return_error_schema);
+    });
+    w.key("runtime_requirements").object(|w| {
+        w.field("structured_output", &manifest.requirements.structured_output);
+        w.optional("max_input_tokens", &manifest.requirements.max_input_tokens);
+        w.field("preferred_capabilities", &manifest.requirements.preferred_capabilities);
+    });
+    w.key("compat").object(|w| {
+        w.field("accepts_v21_payload", &manifest.compat.accepts_v21_payload);
+        w.field("accepts_v22_payload", &manifest.compat.accepts_v22_payload);
+        w.field("runtime_auto_wrap", &manifest.compat.runtime_auto_wrap);
+        w.field("schema_output_alias", &manifest.compat.schema_output_alias);
+    });
+    w.key("meta").object(|w| {
+        w.field("risk_rule", manifest.risk_rule.as_str());
+    });
+    w.key("invocation").object(|w| {
+        w.field("user_invocable", &manifest.invocation.user_invocable);
+        w.field("agent_invocable", &manifest.invocation.agent_invocable);
+    });
+}
+
+fn constraints(w: &mut Writer<'_>, constraints: &Constraints) {
+    w.field("no_network", &constraints.no_network);
+    w.field("no_side_effects", &constraints.no_side_effects);
+    w.field("no_inventing_data", &constraints.no_inventing_data);
+    w.field("require_confidence", &constraints.require_confidence);
+    w.field("require_rationale", &constraints.require_rationale);
+    w.optional(
+        "behavior_equivalence_false_max_confidence",
+        &constraints.behavior_equivalence_false_max_confidence,
+    );
+}
+
+fn generation(w: &mut Writer<'_>, generation: &Generation) {
+    w.optional("temperature", &generation.temperature);
+    w.optional("max_tokens", &generation.max_tokens);
+    w.optional("seed", &generation.seed);
+    w.field("stop", &generation.stop);
+    w.optional("effort", &generation.effort);
+    w.optional("verbosity", &generation.verbosity);
+    w.optional("service_tier", &generation.service_tier);
+    w.optional("ask", &generation.ask.map(Ask::as_str));
+}
+
+fn response(w: &mut Writer<'_>, response: &Response, tier: Option<Tier>) {
+    w.field("mode", response.mode.as_str());
+    w.field("chunk_type", response.chunk_type.as_str());
+    w.field("buffer_size", &response.buffer_size);
+    w.optional("on_violation", &response.on_violation.map(|it| it.as_str()));
+    w.field("max_attempts", &response.attempts(tier));
+}
+
+fn modalities(w: &mut Writer<'_>, modalities: &Modalities) {
+    w.field("input", &modalities.input);
+    w.field("output", &modalities.output);
+    section(w, "constraints", &modalities.constraints, media);
+}
+
+fn media(w: &mut Writer<'_>, media: &MediaConstraints) {
+    w.optional("max_size_mb", &media.max_size_mb);
+    w.optional("max_dimension", &media.max_dimension);
+    w.optional("min_dimension", &media.min_dimension);
+    w.optional("max_pixels", &media.max_pixels);
+    w.optional("max_duration_s", &media.max_duration_s);
+    w.optional("max_items", &media.max_items);
+    w.field("strip_metadata", &media.strip_metadata);
+}
+
+fn write_error_codes(w: &mut Writer<'_>, manifest: &Manifest) {
+    if manifest.error_codes.is_empty() {
+        return;
+    }
+    w.key("error_codes").object(|w| {
+        for (code, meaning) in &manifest.error_codes {
+            w.field(code, meaning);
+        }
+    });
+}
+
+// The modules that a composed module calls.
+
+/// The modules that a module calls.
+struct Parts(Option<CheckResult>);
+
+impl Parts {
+    /// Finds the modules that a module calls.
+    fn find(module: &Arc<Module>, finder: &Finder) -> Self {
+        let checked = cog_flow::check(Arc::clone(module), finder);
+        Self(checked.flow().is_composed().then_some(checked))
+    }
+
+    /// Returns the pattern and the limits; none if the module calls no other.
+    fn pattern(&self) -> Option<String> {
+        let plan = self.0.as_ref()?.flow().root();
+        let timeout = show_duration(plan.timeout);
+        Some(format!("{}; at most {timeout}, {} modules deep", plan.pattern.as_str(), plan.max_depth))
+    }
+
+    /// Formats the parts as a table; none if there are none.
+    fn render(&self, console: &Console) -> Option<String> {
+        let rows = self.rows();
+        if rows.is_empty() {
+            return None;
+        }
+        let mut table = Table::new(["module", "version", "tier", "options"]);
+        for row in rows {
+            let manifest = row.manifest;
+            let version = manifest.map_or("missing", |manifest| &manifest.version);
+            let tier = manifest.and_then(|manifest| manifest.tier).map_or("-", |tier| tier.as_str());
+            table.row([row.name(), version.to_owned(), tier.to_owned(), row.options()]);
+        }
+        let columns = console.out_columns().map(|columns| columns.saturating_sub(2));
+        Some(table.render(console.out().palette, columns).lines().map(|line| format!("  {line}\n")).collect())
+    }
+
+    /// Whether the module calls no other.
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn rows(&self) -> Vec<Row<'_>> {
+        let Some(flow) = self.0.as_ref().map(CheckResult::flow) else { return Vec::new() };
+        let plan = flow.root();
+        let parts = plan.parts.iter().enumerate();
+        let rows = parts.map(|(index, part)| Row {
+            manifest: part.plan.map(|id| &*flow.plan(id).module.manifest),
+            is_optional: part.optional || is_called_optionally(plan, index),
+            fallback: part.fallback.and_then(|fallback| Some(plan.parts.get(fallback)?.name.as_str())),
+            part,
+        });
+        rows.collect()
+    }
+}
+
+/// Returns whether the prompt calls a part, and each call is optional.
+fn is_called_optionally(plan: &Plan, part: usize) -> bool {
+    let mut calls = plan.calls.iter().filter(|call| call.part == part).peekable();
+    calls.peek().is_some() && calls.all(|call| call.optional)
+}
+
+struct Row<'a> {
+    part: &'a Part,
+    /// None if the module is missing.
+    manifest: Option<&'a Manifest>,
+    is_optional: bool,
+    fallback: Option<&'a str>,
+}
+
+impl Row<'_> {
+    /// Returns the name of the module, and the name of its result if it has another one.
+    fn name(&self) -> String {
+        let Part { name, module, .. } = self.part;
+        if self.part.is_named() { format!("{module} as {name}") } else { name.clone() }
+    }
+
+    fn options(&self) -> String {
+        let optional = self.is_optional.then(|| "optional".to_owned());
+        let fallback = self.fallback.map(|name| format!("fallback {name}"));
+        let timeout = self.part.timeout.map(|timeout| format!("timeout {}", show_duration(timeout)));
+        [optional, fallback, timeout].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Written by hand: it has the members of a part and of its manifest.
+impl ToJson for Row<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("name", &self.part.name);
+            w.optional("module", &self.part.is_named().then_some(&self.part.module));
+            w.optional("version", &self.manifest.map(|manifest| &manifest.version));
+            w.optional("tier", &self.manifest.and_then(|manifest| manifest.tier).map(|tier| tier.as_str()));
+            w.field("optional", &self.is_optional);
+            w.optional("fallback", &self.fallback);
+            let millis = self.part.timeout.map(|timeout| timeout.as_millis());
+            w.optional("timeout_ms", &millis.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)));
+        });
+    }
+}
+
+impl ToJson for Parts {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.array(|w| self.rows().iter().for_each(|row| row.write_json(w)));
+    }
+}
+
+/// Writes `composition` of a manifest.
+fn composition(w: &mut Writer<'_>, composition: &Composition) {
+    w.field("pattern", composition.pattern.as_str());
+    w.field("max_depth", &composition.max_depth);
+    w.field("timeout_ms", &composition.timeout_ms);
+    write_list(w, "requires", &composition.requires, requirement);
+    write_list(w, "dataflow", &composition.dataflow, step);
+    write_list(w, "routing", &composition.routing, rule);
+    if let Some(rounds) = &composition.iteration {
+        w.key("iteration").object(|w| iteration(w, rounds));
+    }
+}
+
+/// Writes a list of objects.
+fn write_list<T>(w: &mut Writer<'_>, key: &str, items: &[T], write: fn(&mut Writer<'_>, &T)) {
+    w.key(key).array(|w| items.iter().for_each(|item| w.object(|w| write(w, item))));
+}
+
+fn requirement(w: &mut Writer<'_>, requirement: &Requirement) {
+    w.field("name", &requirement.name);
+    w.field("version", requirement.version.as_deref().unwrap_or("*"));
+    w.field("optional", &requirement.optional);
+    w.optional("fallback", &requirement.fallback);
+    w.optional("timeout_ms", &requirement.timeout_ms);
+}
+
+fn step(w: &mut Writer<'_>, step: &DataflowStep) {
+    w.field("from", &step.from);
+    w.field("to", &step.to);
+    if let Some(mapping) = &step.mapping {
+        w.key("mapping").object(|w| {
+            for (field, path) in mapping {
+                w.field(field, path);
+            }
+        });
+    }
+    w.optional("condition", &step.condition);
+    w.optional("aggregate", &step.aggregate.map(|aggregate| aggregate.as_str()));
+    w.optional("as", &step.result_name);
+}
+
+fn rule(w: &mut Writer<'_>, rule: &RoutingRule) {
+    if !rule.from.is_empty() {
+        w.field("from", &rule.from);
+    }
+    w.optional("condition", &rule.condition);
+    w.field("next", &rule.next);
+}
+
+fn iteration(w: &mut Writer<'_>, iteration: &IterationRule) {
+    if !iteration.from.is_empty() {
+        w.field("from", &iteration.from);
+    }
+    w.optional("until", &iteration.until);
+    w.field("max_rounds", &iteration.max_rounds);
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `cog messages`: changes histories of messages, which are read from a file and written to a file or stdout.
 
 mod archive;
-mod expand;
 
 use std::path::Path;
 
@@ -34,7 +33,7 @@ pub(crate) fn messages(
         MessagesCommand::Count(args) => count(args, console),
         MessagesCommand::Trim(args) => trim(args, console),
         MessagesCommand::Archive(args) => archive::archive(args, environment, console),
-        MessagesCommand::Expand(args) => expand::expand(args, environment, console),
+        MessagesCommand::Expand(args) => archive::expand(args, environment, console),
     }
 }
 

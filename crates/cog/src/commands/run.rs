@@ -1,10 +1,12 @@
 //! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
 mod continued;
-mod conversation;
-mod files;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
 
 use cog_host::{
     Host, Hosted, NamedModule, Use,
@@ -12,6 +14,7 @@ use cog_host::{
     run_log::{RequestedModel, RunLog},
     settings::{Environment, Flags, Settings, Source},
 };
+use cog_json::ToJson as _;
 use cog_media::Delivery;
 use cog_module::{Choice, Module};
 use cog_provider::RecordingFailure;
@@ -20,11 +23,12 @@ use cog_run::{
     sessions::StoredRun, tools::Approval,
 };
 use cog_spec::{Envelope, ErrorBody};
+use cog_store::private;
 
-use self::conversation::Conversation;
+use self::continued::Conversation;
 use super::{emit, input, runtime, stream};
 use crate::{
-    args::{OutputArgs, RunArgs},
+    args::{HandoffToArgs, OutputArgs, RunArgs},
     commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
     error::{CliError, Exit},
     output::{Console, Layout, card},
@@ -35,7 +39,7 @@ pub(crate) fn run(mut args: RunArgs, environment: Environment, console: &Console
     let start = match args.continue_last {
         true => {
             let settings = Settings::read(Flags::default(), environment.clone())?;
-            Start::Conversation(conversation::last(&mut args, &settings))
+            Start::Conversation(continued::last(&mut args, &settings))
         }
         false => Start::Arguments,
     };
@@ -49,7 +53,7 @@ pub(super) fn run_with(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let packet = files::packet(&args.handoff);
+    let packet = packet(&args.handoff);
     let files = [args.request.output.output.as_deref(), args.trace.as_deref(), packet.as_deref()];
     // Before the model is called: an answer that cannot be written was paid for.
     if let Err(error) = files.into_iter().try_for_each(emit::check) {
@@ -459,5 +463,70 @@ impl Run<'_> {
             self.console.print_json(envelope)?;
         }
         written
+    }
+}
+
+// The files that a run writes in addition to its answer: with `--trace`, every message with its metadata; with `--handoff-to`, the
+// packet for the next agent.
+
+impl Run<'_> {
+    /// Writes the messages of the run, with keys masked, so that only this user may read them.
+    fn write_trace(&self) -> Result<(), CliError> {
+        let (Some(path), Some(trace)) = (&self.args.trace, &self.trace) else { return Ok(()) };
+        let text = self.settings.redactor().redact(&trace.messages().to_json_pretty());
+        write(path, &text).map_err(|error| emit::unwritable(path, error.into()))?;
+        emit::written(path, self.console);
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = private::open_options().write(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(b"\n")
+}
+
+/// Returns the file of the packet: the value of --handoff-out, otherwise one named after the agent; none if the run hands
+/// over to none.
+fn packet(args: &HandoffToArgs) -> Option<PathBuf> {
+    Some(file_for(args.handoff_to.as_deref()?, args))
+}
+
+fn file_for(agent: &str, args: &HandoffToArgs) -> PathBuf {
+    if let Some(path) = &args.handoff_out {
+        return path.clone();
+    }
+    // The model may have chosen the name of the agent, which must not lead to another directory.
+    let plain = agent.replace(|c: char| !c.is_alphanumeric() && !"-_.".contains(c), "-");
+    PathBuf::from(format!("handoff-{plain}.json"))
+}
+
+impl Run<'_> {
+    /// Writes the packet of a successful run, and reports a file that the caller did not name. A run that continues hands over
+    /// to the agent of the halted run.
+    fn write_handoff(&self, envelope: &Envelope) -> Result<(), CliError> {
+        let Some(packet) = &envelope.handoff else { return Ok(()) };
+        let agent = packet.get("meta").and_then(|meta| meta.get("target_agent")?.as_str());
+        let path = file_for(agent.unwrap_or_default(), &self.args.handoff);
+        emit::file(&path, &packet.to_json_pretty(), self.console)?;
+        if self.args.handoff.handoff_out.is_none() {
+            self.console.note(&format!("the handoff packet is in {}", path.display()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_file_is_in_the_working_directory() {
+        let file = |agent: &str| {
+            let args = HandoffToArgs { handoff_to: Some(agent.to_owned()), handoff_out: None };
+            packet(&args).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(file("coder"), "handoff-coder.json");
+        assert_eq!(file("../a b"), "handoff-..-a-b.json");
     }
 }

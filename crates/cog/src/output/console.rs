@@ -2,18 +2,28 @@
 
 use std::{
     fmt::Display,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _, Write},
 };
 
 use anstyle::{AnsiColor, Style};
-use cog_host::settings::{Environment, Redactor};
+use cog_host::{
+    CONTENTS,
+    settings::{Environment, Redactor},
+};
 use cog_json::ToJson;
 use cog_module::{Diagnostic, Severity};
 use cog_spec::{ErrorBody, Risk, Warning};
 use tracing::{error, info, warn};
+use tracing_subscriber::{
+    Layer as _,
+    filter::{LevelFilter, Targets},
+    fmt,
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
 use super::text::{for_terminal, printable_lines};
-use crate::args::{ColorChoice, Global, ListFormat, LogFormat};
+use crate::args::{Cli, ColorChoice, Global, ListFormat, LogFormat};
 
 /// The default width of a terminal.
 const WIDTH: usize = 80;
@@ -323,5 +333,67 @@ impl Palette {
 
     fn with(self, style: Style, text: impl Display) -> String {
         if self.on { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+}
+
+// The log on stderr. Off by default; a server logs warnings, `-v` and `--log-format json` enable more. Only `cog run -vv` logs
+// what models write; the format never decides about that.
+
+/// The target of the events about context that modules read and store. A server always logs them: they show who used whose data.
+const AUDIT: &str = "cog::context";
+
+/// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it. A server always logs
+/// warnings: nothing else reports a full disk or a provider that is down.
+pub(crate) fn start_log(cli: &Cli, console: &Console) {
+    let global = &cli.global;
+    let is_server = cli.command.is_server();
+    let is_json = global.log_format == LogFormat::Json;
+    let level = match global.verbose {
+        0 if !is_json && is_server => LevelFilter::WARN,
+        0 if !is_json => return,
+        0 | 1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    // Other crates are not logged: their messages may contain headers.
+    let has_contents = cli.command.may_log_contents() && level >= LevelFilter::DEBUG;
+    let contents = if has_contents { level } else { LevelFilter::OFF };
+    let ours = Targets::new().with_target("cog", level).with_target(CONTENTS, contents);
+    let ours = if is_server { ours.with_target(AUDIT, level.max(LevelFilter::INFO)) } else { ours };
+    let is_terminal = console.err().is_terminal;
+    let redactor = console.redactor().clone();
+    let lines = fmt::layer()
+        .with_writer(move || Safe { is_terminal, redactor: redactor.clone() })
+        .with_ansi(console.err().palette.is_on());
+    let registry = tracing_subscriber::registry();
+    let started = match global.log_format {
+        LogFormat::Text => {
+            registry.with(lines.without_time().with_target(false).with_filter(ours)).try_init()
+        }
+        LogFormat::Json => registry.with(lines.json().flatten_event(true).with_filter(ours)).try_init(),
+    };
+    // Fails if the program that embeds this one has a log already.
+    let _ = started;
+    if has_contents {
+        console.note("this log contains what the model writes; with -v it has no contents");
+    }
+}
+
+/// stderr for log lines, with keys masked and escape sequences removed. On a terminal, a line replaces the progress
+/// line, which is then redrawn below.
+struct Safe {
+    is_terminal: bool,
+    redactor: Redactor,
+}
+
+impl Write for Safe {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let begin = if self.is_terminal { ERASE_LINE } else { "" };
+        let text = for_terminal(&self.redactor.redact(&String::from_utf8_lossy(line)));
+        write!(io::stderr().lock(), "{begin}{text}").map(|()| line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }

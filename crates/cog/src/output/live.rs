@@ -1,12 +1,11 @@
 //! The live view of a run on a terminal, until the card replaces it.
 
 mod draft;
-mod parts;
-mod screen;
 #[cfg(test)]
 mod terminal;
 
 use std::{
+    fmt::Write as _,
     io,
     time::{Duration, Instant},
 };
@@ -14,13 +13,9 @@ use std::{
 use cog_answer::DataAccumulator;
 use cog_json::{Node, Path};
 use cog_module::Module;
-use cog_spec::{Chunk, Progress, ViolationNote};
+use cog_spec::{Chunk, PartProgress, PartStatus, Progress, ViolationNote};
 
-use self::{
-    draft::{Draft, MAX_COLUMNS, MIN_COLUMNS},
-    parts::PartList,
-    screen::{Line, Screen},
-};
+use self::draft::{Draft, MAX_COLUMNS, MIN_COLUMNS};
 use super::{
     Console, Palette,
     progress::frame,
@@ -233,6 +228,196 @@ impl Content {
     fn line(&self, columns: usize, text: &str, palette: fn(Palette, String) -> String) -> Line {
         let text = truncate(text, columns);
         Line { width: width(&text), text: palette(self.palette, text) }
+    }
+}
+
+// A frame of lines that is redrawn in place on a terminal.
+
+/// A line of a frame: its text, which may be coloured, and its columns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Line {
+    text: String,
+    width: usize,
+}
+
+/// The last frame on the terminal. The cursor is at the end of its last line.
+#[derive(Debug, Default)]
+struct Screen {
+    shown: Vec<Line>,
+    columns: usize,
+}
+
+/// Synchronized updates; terminals without support ignore these sequences.
+const BEGIN: &str = "\u{1b}[?2026h";
+const END: &str = "\u{1b}[?2026l";
+const CLEAR_LINE: &str = "\u{1b}[K";
+const CLEAR_BELOW: &str = "\u{1b}[J";
+
+impl Screen {
+    /// Returns the output that replaces the last frame by these lines; unchanged lines are not written. Lines must be
+    /// narrower than the terminal, and fewer than its rows.
+    fn show(&mut self, lines: Vec<Line>, columns: usize) -> String {
+        // Keystrokes are echoed at the end of the frame, so each frame begins with a jump to its first line.
+        let mut text = format!("{BEGIN}{}", self.to_top(columns));
+        // A resized terminal may have wrapped lines again, so all lines have moved.
+        let is_same_place = columns == self.columns;
+        if !is_same_place {
+            text += CLEAR_BELOW;
+        }
+        for (index, line) in lines.iter().enumerate() {
+            if index > 0 {
+                text += "\r\n";
+            }
+            if !is_same_place || self.shown.get(index) != Some(line) {
+                text += &line.text;
+                text += CLEAR_LINE;
+            }
+        }
+        // Move to the end of the last line, if it was not written.
+        let end = lines.last().map_or(0, |line| line.width);
+        let _ = write!(text, "\r{}{CLEAR_BELOW}{END}", right(end));
+        (self.shown, self.columns) = (lines, columns);
+        text
+    }
+
+    /// Returns the output that erases the frame.
+    fn clear(&mut self, columns: usize) -> String {
+        let text = if self.shown.is_empty() { String::new() } else { self.to_top(columns) + CLEAR_BELOW };
+        self.shown.clear();
+        text
+    }
+
+    /// Moves the cursor to the start of the frame, on a terminal of this width: one that became narrower has wrapped the lines.
+    fn to_top(&self, columns: usize) -> String {
+        let rows: usize = self.shown.iter().map(|line| line.width.max(1).div_ceil(columns.max(1))).sum();
+        let above = rows.saturating_sub(1);
+        if above == 0 { "\r".to_owned() } else { format!("\r\u{1b}[{above}A") }
+    }
+}
+
+fn right(columns: usize) -> String {
+    if columns == 0 { String::new() } else { format!("\u{1b}[{columns}C") }
+}
+
+// The parts of a composition: what each one does.
+
+/// The maximum number of parts that are shown. Parts that run and that failed come first.
+const MAX_SHOWN: usize = 12;
+
+/// The parts of a composition, in the order in which they were reported.
+#[derive(Debug, Default)]
+struct PartList(Vec<Part>);
+
+#[derive(Debug)]
+struct Part {
+    path: String,
+    status: PartStatus,
+    /// The field that grows.
+    field: String,
+    characters: usize,
+    /// `confidence 0.93 · $0.01`, or the error.
+    result: String,
+}
+
+impl PartList {
+    /// Adds the progress of a part.
+    fn push(&mut self, progress: &PartProgress) {
+        let part = self.part(&progress.path);
+        if let Some(status) = progress.status {
+            part.status = status;
+        }
+        if let Some(field) = &progress.field {
+            part.field = printable(field);
+        }
+        part.characters += progress.delta.as_ref().map_or(0, |delta| delta.chars().count());
+        if let Some(report) = &progress.report {
+            let confidence = report.confidence.map(|confidence| format!("confidence {confidence:.2}"));
+            let cost = report.usage.as_ref().and_then(|usage| usage.cost).map(|cost| cost.to_string());
+            let cached = report.cache.filter(|cache| cache.hit).map(|_| "from the cache".to_owned());
+            let restored = report.restored.then(|| "restored".to_owned());
+            let error =
+                report.error.as_ref().map(|error| printable(&format!("{}: {}", error.code, error.message)));
+            part.result = [error, confidence, cost, cached, restored]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" · ");
+        }
+    }
+
+    /// Returns one line for each part: `✓ style-reviewer  confidence 0.93 · $0.01`.
+    fn lines(&self, spinner: char) -> Vec<String> {
+        let width = self.0.iter().map(|part| part.path.chars().count()).max().unwrap_or_default();
+        let shown: Vec<&Part> = match self.0.len() > MAX_SHOWN {
+            true => self.0.iter().filter(|part| part.is_urgent()).take(MAX_SHOWN).collect(),
+            false => self.0.iter().collect(),
+        };
+        let mut lines: Vec<String> = shown.iter().map(|part| part.line(width, spinner)).collect();
+        if self.0.len() > shown.len() {
+            let done = self.count(PartStatus::Done);
+            let waiting = self.count(PartStatus::Waiting);
+            lines.push(format!("  {done} of {} parts done, {waiting} waiting", self.0.len()));
+        }
+        lines
+    }
+
+    fn count(&self, status: PartStatus) -> usize {
+        self.0.iter().filter(|part| part.status == status).count()
+    }
+
+    fn part(&mut self, path: &str) -> &mut Part {
+        let path = printable(path);
+        let index = self.0.iter().position(|part| part.path == path).unwrap_or_else(|| {
+            let index = self.place_of(&path);
+            let part = Part {
+                path,
+                status: PartStatus::Waiting,
+                field: String::new(),
+                characters: 0,
+                result: String::new(),
+            };
+            self.0.insert(index, part);
+            index
+        });
+        #[expect(clippy::indexing_slicing, reason = "the part was found or added")]
+        &mut self.0[index]
+    }
+
+    /// Returns the place of a new part: after the parts of the same part, otherwise at the end.
+    fn place_of(&self, path: &str) -> usize {
+        let Some((parent, _)) = path.rsplit_once('/') else { return self.0.len() };
+        let last = self.0.iter().rposition(|part| part.is_in(parent));
+        last.map_or(self.0.len(), |last| last + 1)
+    }
+}
+
+impl Part {
+    /// Whether it is this part, or a part below it.
+    fn is_in(&self, parent: &str) -> bool {
+        self.path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Returns whether the part is shown if there is no room for all.
+    fn is_urgent(&self) -> bool {
+        matches!(self.status, PartStatus::Running | PartStatus::Failed)
+    }
+
+    fn line(&self, width: usize, spinner: char) -> String {
+        let sign = match self.status {
+            PartStatus::Waiting => '·',
+            PartStatus::Running => spinner,
+            PartStatus::Done => '✓',
+            PartStatus::Failed => '✗',
+            PartStatus::Skipped | PartStatus::Cancelled => '–',
+        };
+        let doing = match self.status {
+            PartStatus::Running if self.characters > 0 => {
+                format!("{} · {} characters", self.field, self.characters)
+            }
+            PartStatus::Done | PartStatus::Failed => self.result.clone(),
+            status => status.to_string(),
+        };
+        format!("{sign} {:width$}  {doing}", self.path)
     }
 }
 

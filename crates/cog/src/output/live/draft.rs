@@ -3,7 +3,7 @@
 use cog_json::Path;
 use serde_json::Value;
 
-use super::{Note, screen::Line};
+use super::{Line, Note};
 use crate::output::{
     Palette,
     text::{printable, truncate, width, wrap},

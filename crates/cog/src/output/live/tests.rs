@@ -1,3 +1,5 @@
+use cog_spec::{PartError, PartReport};
+
 use super::{terminal::Terminal, *};
 
 fn content() -> Content {
@@ -104,4 +106,94 @@ fn view_fits_any_window_size() {
             assert!(terminal.rows().is_empty());
         }
     }
+}
+
+fn lines(texts: &[&str]) -> Vec<Line> {
+    texts.iter().map(|text| Line { text: (*text).to_owned(), width: crate::output::width(text) }).collect()
+}
+
+#[test]
+fn frame_replaces_previous_one() {
+    let mut terminal = Terminal::new(20, 6);
+    let mut screen = Screen::default();
+    terminal.write("$ cog run\r\n");
+    terminal.write(&screen.show(lines(&["one", "two", "three"]), 20));
+    terminal.write(&screen.show(lines(&["one", "2"]), 20));
+    assert_eq!(terminal.rows(), ["$ cog run", "one", "2"]);
+    terminal.write(&screen.show(lines(&["审查", "2", "three", "four"]), 20));
+    assert_eq!(terminal.rows(), ["$ cog run", "审查", "2", "three", "four"]);
+}
+
+#[test]
+fn unchanged_lines_are_not_written() {
+    let mut screen = Screen::default();
+    screen.show(lines(&["stays", "goes"]), 20);
+    let written = screen.show(lines(&["stays", "comes"]), 20);
+    assert!(!written.contains("stays") && written.contains("comes"), "{written:?}");
+}
+
+#[test]
+fn frame_at_bottom_scrolls_and_preserves_scrollback() {
+    let mut terminal = Terminal::new(20, 3);
+    let mut screen = Screen::default();
+    terminal.write("first\r\nsecond\r\n");
+    terminal.write(&screen.show(lines(&["a", "b"]), 20));
+    terminal.write(&screen.show(lines(&["a", "b", "c"]), 20));
+    assert_eq!(terminal.rows(), ["first", "second", "a", "b", "c"]);
+    terminal.write(&screen.clear(20));
+    assert_eq!(terminal.rows(), ["first", "second"]);
+}
+
+#[test]
+fn redraws_over_keystrokes() {
+    let mut terminal = Terminal::new(20, 4);
+    let mut screen = Screen::default();
+    terminal.write(&screen.show(lines(&["one", "two"]), 20));
+    terminal.write("^C");
+    terminal.write(&screen.show(lines(&["one", "two"]), 20));
+    assert_eq!(terminal.cursor(), (1, 3));
+    terminal.write(&screen.clear(20));
+    assert_eq!(terminal.rows(), Vec::<String>::new());
+}
+
+fn status(path: &str, status: PartStatus) -> PartProgress {
+    PartProgress { path: path.to_owned(), status: Some(status), ..PartProgress::default() }
+}
+
+#[test]
+fn shows_what_each_part_does() {
+    let mut list = PartList::default();
+    list.push(&status("analyse", PartStatus::Waiting));
+    list.push(&status("style", PartStatus::Waiting));
+    list.push(&status("safety", PartStatus::Running));
+    let mut report = PartReport::new("analyse", "analyse", PartStatus::Done);
+    report.confidence = Some(0.934);
+    list.push(&PartProgress { report: Some(Box::new(report)), ..status("analyse", PartStatus::Done) });
+    let delta = Some("12345".to_owned());
+    let field = Some("data.x".to_owned());
+    list.push(&PartProgress { path: "safety".to_owned(), field, delta, ..PartProgress::default() });
+    let expected = ["✓ analyse  confidence 0.93", "· style    waiting", "* safety   data.x · 5 characters"];
+    assert_eq!(list.lines('*'), expected);
+    let mut report = PartReport::new("style", "style", PartStatus::Failed);
+    report.error = Some(PartError { code: "E2002".to_owned(), message: "late\u{1b}".to_owned() });
+    list.push(&PartProgress { report: Some(Box::new(report)), ..status("style", PartStatus::Failed) });
+    assert_eq!(list.lines('*')[1], "✗ style    E2002: late\u{fffd}");
+}
+
+#[test]
+fn parts_of_a_part_follow_it() {
+    let mut list = PartList::default();
+    for path in ["chain", "last", "chain/one", "chain/one/leaf", "chain/two", "chains"] {
+        list.push(&status(path, PartStatus::Done));
+    }
+    let paths: Vec<&str> = list.0.iter().map(|part| part.path.as_str()).collect();
+    assert_eq!(paths, ["chain", "chain/one", "chain/one/leaf", "chain/two", "last", "chains"]);
+}
+
+#[test]
+fn many_parts_are_counted() {
+    let mut list = PartList::default();
+    (0..100).for_each(|number| list.push(&status(&format!("part-{number}"), PartStatus::Waiting)));
+    list.push(&status("part-7", PartStatus::Running));
+    assert_eq!(list.lines('*'), ["* part-7   running", "  0 of 100 parts done, 99 waiting"]);
 }
