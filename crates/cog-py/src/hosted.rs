@@ -6,15 +6,16 @@ use cog_host::{
     Host, HostError, Use,
     mcp::{self, CallableTools},
     providers,
+    run_log::{RequestedModel, RunLog},
     settings::{Environment, Flags, Redactor, Settings},
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
-use cog_run::{ModuleRef, RunInput, RunOptions, Runtime, provider::Provider, tools::Tool};
+use cog_run::{ModuleRef, RunInput, RunOptions, Runtime, events::RunEvents, provider::Provider, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use tokio::sync::OnceCell;
 
-use crate::{attach, caller::warn, log::Log, provider::OwnProvider, reader::Reader, tool::FunctionTool};
+use crate::{attach, caller::warn, provider::OwnProvider, reader::Reader, tool::FunctionTool};
 
 /// A runtime with the settings of the operator.
 pub(crate) struct Hosted {
@@ -200,5 +201,32 @@ impl Servers {
             }
         }
         Ok(options)
+    }
+}
+
+// The log of runs that `cog logs` shows.
+
+/// The log of the settings, unless it is off.
+pub(crate) struct Log {
+    runs: Arc<RunLog>,
+    /// Whether the operator set it up, so that a log that cannot be written is reported.
+    is_set: bool,
+}
+
+impl Log {
+    pub(crate) fn new(settings: &Settings) -> Option<Self> {
+        let runs = Arc::new(RunLog::new(settings)?);
+        Some(Self { runs, is_set: settings.logs.are_set() })
+    }
+
+    /// Returns the listener that adds a run with these options.
+    pub(crate) fn listener(&self, options: &RunOptions) -> Arc<dyn RunEvents> {
+        let is_set = self.is_set;
+        let requested = RequestedModel { provider: options.provider.clone(), model: options.model.clone() };
+        self.runs.listener(requested, move |error| {
+            if is_set {
+                warn(format!("this run is not in `cog logs`: {error}"));
+            }
+        })
     }
 }

@@ -2,24 +2,20 @@
 //!
 //! * `runtime`: the class `Runtime`, which loads and runs modules;
 //! * `call`, `chunks`: a run that ends with a callback, and the chunks of a run;
-//! * `result`, `error`, `module`, `report`: what Python receives;
+//! * `result`, `error`, `module`, `report`: what Python receives, also of the types of modules and of conformance;
 //! * `tool`, `provider`: tools and providers written in Python; `caller` and `attach` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
-//! * `contracts`: the types of modules in other languages, and conformance levels;
-//! * `hosted`, `reader`, `log`: the settings and MCP servers of the operator, the process that reads documents, audio and video,
-//!   and the log of runs;
+//! * `hosted`, `reader`: the settings, MCP servers and log of the operator, and the process that reads documents, audio and video;
 //! * `events`: the async runtime of the process; `python/cognitive` adds signatures, event loops and exceptions.
 
 mod attach;
 mod call;
 mod caller;
 mod chunks;
-mod contracts;
 mod error;
 mod events;
 mod from_python;
 mod hosted;
-mod log;
 mod module;
 mod provider;
 mod reader;
@@ -37,12 +33,11 @@ mod _cognitive {
     use crate::{
         call::Call,
         chunks::Chunks,
-        contracts::{check_conformance, module_types},
         error::ErrorInfo,
         module::{LoadedModule, load_files},
         provider::{NativeProvider, PythonRequest, ReplyParts},
         reader::internal_media,
-        report::{ValidationReport, Verdict},
+        report::{ValidationReport, Verdict, check_conformance, module_types},
         request::HaltedCall,
         result::RunResult,
         runtime::NativeRuntime,
