@@ -3,7 +3,6 @@
 //! One middleware, [`enter`], applies each check in order. Each check is a file with a function and its tests.
 
 mod body;
-mod encoding;
 mod limits;
 mod origin;
 mod request_log;
@@ -124,7 +123,7 @@ impl Guards {
     fn admit(&self, request: &Request<Body>) -> Result<(Client, Grant), Refusal> {
         let admitted = self.identify(request)?;
         // Here and not where a body is read, so that no route can forget it.
-        encoding::check(request.headers())?;
+        body::check(request.headers())?;
         Ok(admitted)
     }
 

@@ -15,7 +15,6 @@ mod answer;
 mod broken;
 mod deliver;
 mod error;
-mod follow;
 mod guard;
 mod media;
 mod metrics;
@@ -24,7 +23,6 @@ mod offload;
 mod openai;
 mod openapi;
 mod request;
-mod router;
 mod routes;
 mod server;
 mod settings;
@@ -39,7 +37,7 @@ pub use crate::{
     media::{MediaStore, UploadSettings},
     metrics::Metrics,
     openapi::module_openapi,
-    router::openapi,
+    routes::openapi,
     server::{Server, listen},
     settings::{AccessSettings, ServerSettings, SetupError},
     transport::capabilities,

@@ -8,7 +8,6 @@
 
 mod data_text;
 mod messages;
-mod parameters;
 mod reply;
 mod request;
 mod run;

@@ -30,8 +30,8 @@ use crate::{
     broken::ModuleChecks,
     guard::{Bodies, ClientBudgets, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
-    openai, router,
-    routes::pages,
+    openai,
+    routes::{self, pages},
     state::{App, Shared},
 };
 
@@ -77,7 +77,7 @@ impl Server {
     /// # Errors
     /// The settings do not allow serving at this address.
     pub fn router(&self, address: SocketAddr) -> Result<Router, SetupError> {
-        Ok(router::build(self.app(address)?))
+        Ok(routes::build(self.app(address)?))
     }
 
     /// Serves until `shutdown` is ready, and then for [`ServerSettings::drain_delay`] with `/ready` at 503. After that, waits until
@@ -91,7 +91,7 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), SetupError> {
         let app = self.app(listener.local_addr()?)?;
-        let router = router::build(app.clone());
+        let router = routes::build(app.clone());
         let stop = || self.sessions.cancel_all(CancelReason::Shutdown);
         serve_until(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
         Ok(())
@@ -129,8 +129,8 @@ impl Server {
             offload: Offload::new(),
             checks: ModuleChecks::default(),
             only_mcp: self.only_mcp,
-            openapi: router::openapi(),
-            paths: router::paths(),
+            openapi: routes::openapi(),
+            paths: routes::paths(),
         }))
     }
 }

@@ -1,11 +1,16 @@
 //! A WebSocket for runs of one module, one at a time (ruling R53).
 
 mod connection;
-mod frame;
 
-use std::ops::ControlFlow::{self, Break, Continue};
+use std::{
+    ops::ControlFlow::{self, Break, Continue},
+    sync::LazyLock,
+};
 
-use axum::extract::ws::{Message, WebSocket, close_code};
+use axum::{
+    extract::ws::{CloseCode, Message, WebSocket, close_code},
+    http::{HeaderMap, HeaderValue, header},
+};
 use cog_json::{ToJson as _, Value};
 use cog_run::{
     CancelReason, Cancellation, RunInput,
@@ -14,20 +19,18 @@ use cog_run::{
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio::time::{Instant, interval_at, timeout_at};
 
-pub(crate) use self::connection::bounded;
-use self::{
-    connection::{Connection, Received},
-    frame::{Frame, Incoming},
-};
+use self::connection::{Connection, Received, Unreadable};
 use crate::{
-    deliver,
+    deliver::{self, Begin, ExecuteRequest, follow},
     error::ApiError,
-    follow::{Begin, ExecuteRequest, follow},
     guard::{BodyLease, Client, Credential, Refusal},
     negotiate::{Delivery, ResponsePreference},
-    request::ExecuteBody,
+    request::{ExecuteBody, object},
     state::{App, Caller},
+    transport::Wire,
 };
+
+pub(crate) use self::connection::bounded;
 
 /// One connection. An error before a run is one frame with its envelope; the connection stays open.
 pub(crate) struct Conversation {
@@ -134,7 +137,7 @@ impl Conversation {
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.load(&self.name).await?;
         // A WebSocket streams unless the body requests otherwise.
-        let preference = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
+        let preference = ResponsePreference { headers: &STREAM, query: None, options: &body.options };
         let delivery = preference.delivery(module.manifest.response.mode)?;
         body.options.set_caller(&self.app, &self.caller);
         let client = self.caller.client.clone();
@@ -257,7 +260,7 @@ impl Conversation {
 
 /// Parses a message; a large one off the event loop. Messages that start no run have a rate of their own.
 async fn parse(app: &App, client: &Client, received: Received) -> Incoming {
-    let incoming = app.offload.run(text_bytes(&received), move || frame::parse(received)).await;
+    let incoming = app.offload.run(text_bytes(&received), move || parse_frame(received)).await;
     match incoming {
         Incoming::Ignored | Incoming::Invalid(_) | Incoming::Frame(Frame::Cancel)
             if app.guard.messages.check(client).is_err() =>
@@ -293,4 +296,85 @@ fn run_in_progress() -> Envelope {
     let error = ErrorBody::new(Code::InvalidInput, message)
         .suggest(r#"Wait until it ends, cancel it with {"type": "cancel"}, or open another connection."#);
     Envelope::failure(error)
+}
+
+// Messages of a WebSocket client.
+
+/// The headers of a request for a stream.
+static STREAM: LazyLock<HeaderMap> = LazyLock::new(|| {
+    HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(Wire::Sse.media_type()))])
+});
+
+/// A valid text frame.
+enum Frame {
+    /// A body of an execute request.
+    Run(Box<ExecuteBody>),
+    /// `{"type": "cancel"}`
+    Cancel,
+    /// `{"type": "close"}`
+    Close,
+}
+
+/// A message, or the end of the connection.
+enum Incoming {
+    Frame(Frame),
+    /// A message that is not valid.
+    Invalid(ApiError),
+    /// A ping or a pong.
+    Ignored,
+    /// A message over the maximum size. Nothing more can be read.
+    TooLarge,
+    /// A protocol error, with the code to close with. Nothing more can be read.
+    Broken(CloseCode),
+    /// The client sent a Close frame, which must be answered.
+    Closed,
+    /// The client sends pings and does not read the pongs.
+    Unread,
+    /// The client sends more messages than it may.
+    TooMany,
+    /// The connection was interrupted.
+    Interrupted,
+}
+
+/// Parses a message.
+fn parse_frame(received: Received) -> Incoming {
+    let Received::Message(message) = received else { return Incoming::Unread };
+    match message {
+        Some(Ok(Message::Text(text))) => {
+            read(text.as_bytes()).map_or_else(Incoming::Invalid, Incoming::Frame)
+        }
+        Some(Ok(Message::Binary(_))) => Incoming::Invalid(
+            ApiError::new(Code::InvalidInput, "binary frames are not supported")
+                .suggest("Send the body as a text frame."),
+        ),
+        Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Ignored,
+        Some(Err(error)) => unreadable(&error),
+        Some(Ok(Message::Close(_))) => Incoming::Closed,
+        None => Incoming::Interrupted,
+    }
+}
+
+fn unreadable(error: &axum::Error) -> Incoming {
+    match Unreadable::from(error) {
+        Unreadable::TooLarge => Incoming::TooLarge,
+        Unreadable::Broken(code) => Incoming::Broken(code),
+        Unreadable::Interrupted => Incoming::Interrupted,
+    }
+}
+
+fn read(text: &[u8]) -> Result<Frame, ApiError> {
+    let value = object(text)?;
+    match value.get("type").map(|value| value.as_str().unwrap_or("?")) {
+        Some("cancel") => Ok(Frame::Cancel),
+        Some("close") => Ok(Frame::Close),
+        Some(other) => {
+            let other: String = other.chars().take(40).collect();
+            Err(ApiError::new(
+                Code::UnsupportedValue,
+                format!("type: unknown value `{other}`; allowed: cancel, close"),
+            )
+            .suggest(r#"To start a run, send a body without `type`: {"input": {…}}."#))
+        }
+        None => ExecuteBody::from_value(&value, text.len(), None).map(|body| Frame::Run(Box::new(body))),
+    }
 }

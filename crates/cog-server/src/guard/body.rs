@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use axum::{body::Body, http::StatusCode};
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+};
 use bytes::{Bytes, BytesMut};
 use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
@@ -270,62 +273,41 @@ fn units(bytes: usize) -> usize {
     bytes.div_ceil(UNIT).min(Semaphore::MAX_PERMITS)
 }
 
-#[cfg(test)]
-mod tests {
-    use futures_util::{StreamExt as _, stream};
+// Refuses compressed bodies: a small one could fill the memory once it is decompressed.
 
-    use super::*;
-
-    fn parts(parts: &[&'static str]) -> Body {
-        Body::from_stream(stream::iter(parts.to_vec()).map(Ok::<_, std::io::Error>))
+/// Checks that a body is not compressed: neither its content (415) nor its transfer (501).
+///
+/// Each header may be repeated, and each value may be a list.
+///
+/// # Errors
+/// E1001 with the encoding.
+pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut content = encodings(headers, header::CONTENT_ENCODING);
+    if let Some(other) = content.find(|name| !name.eq_ignore_ascii_case(b"identity")) {
+        return Err(refusal(&header::CONTENT_ENCODING, other, StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
-
-    async fn read(body: Body, max_body_bytes: usize) -> Result<Bytes, Refusal> {
-        let bodies = Bodies::new(max_body_bytes, 64 << 20, Duration::from_secs(30));
-        bodies.read(&Client::Others, body).await.map(|(bytes, _)| bytes)
+    // hyper accepts a transfer whose last encoding is chunked, and decodes only that one.
+    let mut transfer = encodings(headers, header::TRANSFER_ENCODING);
+    match transfer.find(|name| !name.eq_ignore_ascii_case(b"chunked")) {
+        Some(other) => Err(refusal(&header::TRANSFER_ENCODING, other, StatusCode::NOT_IMPLEMENTED)),
+        None => Ok(()),
     }
+}
 
-    #[tokio::test]
-    async fn body_over_limit_returns_413() {
-        for body in [Body::from("12345678"), parts(&["1234", "56", "78"]), parts(&["12345678", ""])] {
-            assert_eq!(read(body, 8).await.unwrap(), "12345678");
-        }
-        for body in [Body::from("123456789"), parts(&["1234", "56", "789"]), parts(&["123456789"])] {
-            let refusal = read(body, 8).await.unwrap_err();
-            assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (413, "E1005"));
-        }
-        assert_eq!(read(Body::empty(), 0).await.unwrap(), "");
-    }
+fn encodings(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &[u8]> {
+    let lists = headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
+    lists
+        .flat_map(|list| list.split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .filter(|name| !name.is_empty())
+}
 
-    #[tokio::test(start_paused = true)]
-    async fn stalled_body_times_out() {
-        let begun = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
-        let refusal = read(Body::from_stream(begun), 8).await.unwrap_err();
-        assert_eq!(refusal.status(), 408);
-    }
-
-    #[tokio::test]
-    async fn interrupted_body_is_refused() {
-        let broken = stream::iter([Ok("{"), Err(std::io::Error::other("reset"))]);
-        let refusal = read(Body::from_stream(broken), 8).await.unwrap_err();
-        assert_eq!(refusal.reason(), Reason::BodySlow);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn memory_of_all_bodies_is_limited() {
-        let bodies = Bodies::new(30 << 20, 1 << 20, Duration::from_secs(30));
-        let large = || vec![b'x'; 600 << 10];
-        let streamed = Body::from_stream(stream::iter([Ok::<_, std::io::Error>(large())]));
-        for body in [Body::from(large()), streamed] {
-            let (bytes, lease) = bodies.read(&Client::Others, body).await.unwrap();
-            assert_eq!(bytes.len(), 600 << 10);
-            let refusal = bodies.read(&Client::Others, Body::from(large())).await.unwrap_err();
-            assert_eq!((refusal.status().as_u16(), refusal.reason()), (429, Reason::AllBodies));
-            assert_eq!(bodies.read(&Client::Others, Body::from("{}")).await.unwrap().0, "{}");
-            drop(lease);
-            bodies.read(&Client::Others, Body::from(large())).await.unwrap();
-        }
-    }
+fn refusal(header: &HeaderName, found: &[u8], status: StatusCode) -> Refusal {
+    let found: String = String::from_utf8_lossy(found).chars().take(60).collect();
+    let message = format!("unsupported {header}: {}", found.escape_debug());
+    let error = ErrorBody::new(Code::InvalidInput, message).suggest("Send the body without compression.");
+    // The rest of the body would be read as the next request.
+    Refusal::new(Reason::Encoding, status, error).close()
 }
 
 #[cfg(test)]
@@ -390,5 +372,88 @@ mod body_memory_tests {
         assert_eq!(memory.all.available_permits(), 2 * MIB / UNIT);
         lease.shrink(MIN_BYTES);
         assert_eq!(memory.all.available_permits(), 4 * MIB / UNIT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt as _, stream};
+
+    use super::*;
+
+    fn parts(parts: &[&'static str]) -> Body {
+        Body::from_stream(stream::iter(parts.to_vec()).map(Ok::<_, std::io::Error>))
+    }
+
+    async fn read(body: Body, max_body_bytes: usize) -> Result<Bytes, Refusal> {
+        let bodies = Bodies::new(max_body_bytes, 64 << 20, Duration::from_secs(30));
+        bodies.read(&Client::Others, body).await.map(|(bytes, _)| bytes)
+    }
+
+    #[tokio::test]
+    async fn body_over_limit_returns_413() {
+        for body in [Body::from("12345678"), parts(&["1234", "56", "78"]), parts(&["12345678", ""])] {
+            assert_eq!(read(body, 8).await.unwrap(), "12345678");
+        }
+        for body in [Body::from("123456789"), parts(&["1234", "56", "789"]), parts(&["123456789"])] {
+            let refusal = read(body, 8).await.unwrap_err();
+            assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (413, "E1005"));
+        }
+        assert_eq!(read(Body::empty(), 0).await.unwrap(), "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stalled_body_times_out() {
+        let begun = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
+        let refusal = read(Body::from_stream(begun), 8).await.unwrap_err();
+        assert_eq!(refusal.status(), 408);
+    }
+
+    #[tokio::test]
+    async fn interrupted_body_is_refused() {
+        let broken = stream::iter([Ok("{"), Err(std::io::Error::other("reset"))]);
+        let refusal = read(Body::from_stream(broken), 8).await.unwrap_err();
+        assert_eq!(refusal.reason(), Reason::BodySlow);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_of_all_bodies_is_limited() {
+        let bodies = Bodies::new(30 << 20, 1 << 20, Duration::from_secs(30));
+        let large = || vec![b'x'; 600 << 10];
+        let streamed = Body::from_stream(stream::iter([Ok::<_, std::io::Error>(large())]));
+        for body in [Body::from(large()), streamed] {
+            let (bytes, lease) = bodies.read(&Client::Others, body).await.unwrap();
+            assert_eq!(bytes.len(), 600 << 10);
+            let refusal = bodies.read(&Client::Others, Body::from(large())).await.unwrap_err();
+            assert_eq!((refusal.status().as_u16(), refusal.reason()), (429, Reason::AllBodies));
+            assert_eq!(bodies.read(&Client::Others, Body::from("{}")).await.unwrap().0, "{}");
+            drop(lease);
+            bodies.read(&Client::Others, Body::from(large())).await.unwrap();
+        }
+    }
+
+    fn status(pairs: &[(HeaderName, &'static str)]) -> Option<u16> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        check(&headers).err().map(|refusal| refusal.status().as_u16())
+    }
+
+    #[test]
+    fn every_encoding_of_every_line_is_checked() {
+        let content = header::CONTENT_ENCODING;
+        let transfer = header::TRANSFER_ENCODING;
+        for (pairs, expected) in [
+            (vec![], None),
+            (vec![(content.clone(), "identity"), (transfer.clone(), "Chunked")], None),
+            (vec![(content.clone(), "gzip")], Some(415)),
+            (vec![(content.clone(), "identity"), (content.clone(), "br")], Some(415)),
+            (vec![(content.clone(), "identity, zstd")], Some(415)),
+            (vec![(transfer.clone(), "gzip, chunked")], Some(501)),
+            (vec![(transfer.clone(), "gzip"), (transfer.clone(), "chunked")], Some(501)),
+        ] {
+            assert_eq!(status(&pairs), expected, "{pairs:?}");
+        }
     }
 }

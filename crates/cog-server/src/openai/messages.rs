@@ -6,7 +6,7 @@ use cog_run::RunInput;
 use cog_spec::Code;
 use serde_json::{Map, json};
 
-use super::{OpenAiError, parameters::shown};
+use super::{OpenAiError, request::shown};
 
 /// The type of context that earlier messages become (docs/context.md).
 const HISTORY: &str = "conversation_history";

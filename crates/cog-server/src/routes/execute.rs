@@ -11,9 +11,8 @@ use cog_spec::{Code, ErrorBody};
 
 use crate::{
     answer,
-    deliver::{self, deliver},
+    deliver::{self, ExecuteRequest, deliver},
     error::ApiError,
-    follow::{self, ExecuteRequest},
     guard::{Client, Credential},
     negotiate::{Accept, ResponsePreference},
     openapi::{Chunks, Executed, ModeHeader, RecoveryHeaders, Refused, RunFailed},
@@ -185,7 +184,7 @@ pub(crate) async fn show(
     Name(id): Name,
     client: Client,
 ) -> Result<Response, ApiError> {
-    follow::adopt(&app, &id, &client).await?;
+    deliver::adopt(&app, &id, &client).await?;
     let info = app.sessions.get(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }
@@ -209,7 +208,7 @@ pub(crate) async fn events(
         Some((session, _)) if session != id => return Err(another(&session)),
         recovery => recovery.map(|(_, from)| from),
     };
-    let subscriber = follow::resubscribe(&app, &id, &caller, from).await?;
+    let subscriber = deliver::resubscribe(&app, &id, &caller, from).await?;
     Ok(Accept::from_headers(&headers).wire().response(subscriber, &app.settings))
 }
 
@@ -231,7 +230,7 @@ pub(crate) async fn cancel(
     Name(id): Name,
     client: Client,
 ) -> Result<Response, ApiError> {
-    follow::adopt(&app, &id, &client).await?;
+    deliver::adopt(&app, &id, &client).await?;
     let info = app.sessions.cancel(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }
