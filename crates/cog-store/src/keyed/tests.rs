@@ -5,7 +5,9 @@ use std::{path::Path, process::Command, time::Duration};
 use super::*;
 
 const LIMITS: Limits = Limits { entries: 4, bytes: 100, entry_bytes: 60 };
+
 const ALICE: Option<&str> = Some("token:alice");
+
 const BOB: Option<&str> = Some("token:bob");
 
 /// Returns a key. Files with the same time are in the order of their names.
