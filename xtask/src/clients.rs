@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::project::{Outcome, execute, programs, root, say};
+use crate::test;
 use crate::test::{Extent, python};
-use crate::tools;
 
 /// Python's clients, the driver of the browser, and the tool that reads the OpenAPI document.
 const PYTHON: &[&str] = &[
@@ -32,7 +32,7 @@ const SCRIPTS: &str = "crates/cog-server/tests/clients";
 
 /// Runs every client against the server.
 pub(crate) fn check() -> Outcome {
-    tools::install(Extent::All)?;
+    test::install(Extent::All)?;
     let interpreter = python(PYTHON)?;
     let modules = node(&[NODE, OPENAI, MCP].concat())?;
     let programs = programs()?;

@@ -23,7 +23,6 @@ mod sizes;
 mod source;
 mod terminal;
 mod test;
-mod tools;
 mod types;
 mod words;
 

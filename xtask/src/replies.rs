@@ -4,8 +4,8 @@ use std::process::Command;
 
 use crate::clients::node;
 use crate::project::{Outcome, execute, programs, root};
+use crate::test;
 use crate::test::{Extent, python};
-use crate::tools;
 
 /// The parsers of json-repair and BAML; BAML's needs pydantic.
 const PYTHON: &[&str] = &["json-repair==0.64.6", "baml-py==0.226.3", "pydantic==2.14.3"];
@@ -14,7 +14,7 @@ const NODE: &[&str] = &["jsonrepair@3.15.0"];
 
 /// Prints how many replies each parser reads, and fails if cog reads one wrongly.
 pub(crate) fn compare() -> Outcome {
-    tools::install(Extent::All)?;
+    test::install(Extent::All)?;
     let interpreter = python(PYTHON)?;
     let modules = node(NODE)?;
     let cog = programs()?.join("cog");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::platform::Platform;
+use super::Platform;
 use super::{PROFILE, VERSION, WHEEL, files, size, within};
 use crate::project::{Outcome, capture, emptied, execute, say};
 use crate::python::{BUILDER, PACKAGE};
