@@ -11,8 +11,6 @@ mod answer;
 mod call;
 mod error;
 mod execution;
-mod part;
-mod schedule;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -30,7 +28,7 @@ use cog_spec::{Code, ErrorBody, ErrorCode};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-use self::part::Context;
+use self::call::Context;
 pub(crate) use self::{
     answer::{CompositionAnswer, CompositionProvider},
     execution::{CompositionResult, Execution},

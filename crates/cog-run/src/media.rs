@@ -4,7 +4,6 @@
 mod artifacts;
 mod cited;
 mod generated;
-mod output;
 
 use std::pin::Pin;
 
@@ -20,15 +19,11 @@ use cog_spec::{ErrorBody, Modality, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use self::cited::citation_source;
+use self::generated::{Base64, PendingDelivery, reject, value_at};
 pub(crate) use self::{
     artifacts::ArtifactTexts,
     cited::CitedMedia,
-    generated::{GeneratedMedia, MediaSink, limits},
-    output::parts_of,
-};
-use self::{
-    generated::{PendingDelivery, reject, value_at},
-    output::Base64,
+    generated::{GeneratedMedia, MediaSink, limits, parts_of},
 };
 use crate::{call_log::CallLog, error::media_rejected, input::CheckedInput};
 

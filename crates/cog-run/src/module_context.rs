@@ -1,7 +1,6 @@
 //! The context of a run: what a module reads in addition to its input, and what it emits for later runs (docs/spec/context.md).
 
 mod input_context;
-mod shape;
 mod store;
 
 use std::{

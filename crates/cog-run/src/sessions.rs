@@ -8,8 +8,6 @@
 mod file;
 mod journal;
 mod log;
-mod partial;
-mod replicator;
 mod resume;
 mod session;
 mod shared;
@@ -30,7 +28,7 @@ use serde::Serialize;
 use tokio::{runtime::Handle, task::JoinSet};
 
 use self::{
-    file::Header, replicator::SessionWriter, session::UnownedLog, shared::Shared, store::SessionStore,
+    file::Header, session::UnownedLog, shared::Shared, shared_log::SessionWriter, store::SessionStore,
 };
 pub use self::{
     resume::{ResumeError, ResumeFrom},

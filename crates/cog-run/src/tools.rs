@@ -4,8 +4,6 @@
 //! is a tool too. [`RuntimeBuilder::tool`](crate::RuntimeBuilder::tool) registers one, and the manifest of a module decides
 //! whether it may call it. A run without tools uses none of this.
 
-mod arguments;
-mod content;
 mod execute;
 mod halted;
 mod logged;
@@ -18,7 +16,7 @@ mod state;
 use std::time::Duration;
 
 pub use self::{
-    content::CONFIRMATION_REQUIRED,
+    execute::CONFIRMATION_REQUIRED,
     halted::{PendingApproval, PendingApprovals},
 };
 pub(crate) use self::{

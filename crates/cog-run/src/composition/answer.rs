@@ -12,7 +12,7 @@ use cog_spec::{
     Usage, Warning,
 };
 
-use super::{error, part::Context};
+use super::{call::Context, error};
 use crate::{
     RunInput,
     provider::{COMPOSITION, reply},

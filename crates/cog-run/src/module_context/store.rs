@@ -12,7 +12,7 @@ use cog_store::{Durability, KeyedStore, Layout, Limits, Lookup, StoreError};
 use serde::Deserialize as _;
 use sha2::{Digest as _, Sha256};
 
-use super::{AUDIT, ContextLimits, Entry, EntryId, shape};
+use super::{AUDIT, ContextLimits, Entry, EntryId, input_context};
 
 /// The maximum number and bytes of all entries, and the maximum bytes of one, with its names.
 const LIMITS: Limits = Limits { entries: 1_000, bytes: 64 << 20, entry_bytes: 2 << 20 };
@@ -68,7 +68,7 @@ impl ContextStore {
             return Ok(());
         }
         let mut value = value.to_serde();
-        shape::clean(&mut value);
+        input_context::clean(&mut value);
         let id = id_of(module, emitted, keys);
         let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
         let text = entry.to_json();

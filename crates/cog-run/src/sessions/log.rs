@@ -1,8 +1,10 @@
 //! The log of a session: its chunks as they were sent.
 
-use cog_json::{ToJson as _, Value, Writer};
+use cog_answer::DataAccumulator;
+use cog_json::{Node, Path, ToJson as _, Value, Writer};
 use cog_spec::{Chunk, PartAnswer, PartProgress, Progress};
 use serde::Deserialize as _;
+use serde_json::Value as Json;
 
 use crate::parts_state::FinishedParts;
 
@@ -278,8 +280,80 @@ pub(crate) fn finished_parts(log: &Log) -> FinishedParts {
     answers.filter_map(|(_, line)| read_part_answer(line)).collect()
 }
 
-#[cfg(test)]
-mod tests;
+// The partial answer of an interrupted run (ruling R43).
+
+/// Returns the `partial_data` of a stream that its store ends.
+///
+/// It comes from the last final event, otherwise the data of the chunks without the fields that were reported
+/// as violations. None without data, and when the oldest chunks were dropped.
+pub(crate) fn from_log(log: &Log) -> Option<Value> {
+    match log.entries().next_back() {
+        Some((mark, line)) if mark.event == Event::Error => {
+            let end = Value::parse(line).ok()?;
+            end.get("partial_data").filter(|data| data.is_object()).map(|data| end.child(data))
+        }
+        _ if log.first_seq() > 0 => None,
+        _ => applied(log),
+    }
+}
+
+fn applied(log: &Log) -> Option<Value> {
+    let mut accumulator = DataAccumulator::default();
+    let mut violating: Vec<Path> = Vec::new();
+    for (mark, line) in log.entries() {
+        let value = Value::parse(line).ok()?;
+        match mark.event {
+            Event::Chunk => {
+                let chunk = chunk(&value, value.get("chunk")?)?;
+                if matches!(chunk, Chunk::Snapshot { field: None, .. }) {
+                    violating.clear(); // the snapshot replaces all data
+                }
+                accumulator.apply(&chunk);
+            }
+            Event::Progress => violating.extend(violation(&value)),
+            Event::Meta | Event::Final | Event::Error | Event::PartAnswer => {}
+        }
+    }
+    let mut data = accumulator.data()?.clone();
+    // The last first, so that the indexes of earlier elements do not change.
+    violating.iter().rev().for_each(|path| remove(&mut data, path));
+    data.as_object().filter(|members| !members.is_empty())?;
+    Some(Value::from(data))
+}
+
+/// Reads a delta or a snapshot.
+fn chunk(line: &Value, chunk: Node<'_>) -> Option<Chunk> {
+    let seq = chunk.get("seq")?.as_u64()?;
+    let field = chunk.get("field").and_then(|field| field.as_str()).map(str::to_owned);
+    Some(match chunk.get("delta") {
+        Some(delta) => {
+            Chunk::Delta { seq, field: field?, delta: delta.as_str()?.to_owned(), checkpoint: None }
+        }
+        None => Chunk::Snapshot { seq, field, data: line.child(chunk.get("data")?) },
+    })
+}
+
+/// Returns the field that a progress chunk reports as a violation.
+fn violation(progress: &Value) -> Option<Path> {
+    progress.get("progress")?.get("violation")?.get("path")?.as_str()?.parse().ok()
+}
+
+/// Removes a field from the data. An absent field is skipped.
+fn remove(data: &mut Json, path: &Path) {
+    let pointer = path.pointer();
+    let Some((parent, key)) = pointer.strip_prefix("/data").and_then(|inner| inner.rsplit_once('/')) else {
+        return;
+    };
+    match data.pointer_mut(parent) {
+        Some(Json::Object(members)) => drop(members.remove(&key.replace("~1", "/").replace("~0", "~"))),
+        Some(Json::Array(elements)) => {
+            if let Some(index) = key.parse().ok().filter(|index| *index < elements.len()) {
+                elements.remove(index);
+            }
+        }
+        _ => {}
+    }
+}
 
 #[cfg(test)]
 mod part_answer_tests {
@@ -306,3 +380,6 @@ mod part_answer_tests {
         assert!(found.get("b", "k").is_none());
     }
 }
+
+#[cfg(test)]
+mod tests;

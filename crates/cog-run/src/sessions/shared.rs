@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use super::{
     SessionInfo, SessionState,
     file::{Found, Header},
-    log::Log,
-    partial, resume,
+    log::{self, Log},
+    resume,
     session::RunSpec,
     shared_log::LogRecord,
 };
@@ -254,7 +254,7 @@ impl Shared {
     pub(crate) fn final_event(&self, log: &Log, error: ErrorBody) -> Chunk {
         let mut end = self.error(error);
         if let Chunk::Error { partial_data, .. } = &mut end {
-            *partial_data = self.partial_allowed.then(|| partial::from_log(log)).flatten();
+            *partial_data = self.partial_allowed.then(|| log::from_log(log)).flatten();
         }
         end
     }

@@ -1,9 +1,8 @@
 //! The store of sessions: limits their number, lifetime and size.
 
-mod adopted;
-mod table;
-
 use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap},
     io,
     path::Path,
     sync::{
@@ -14,18 +13,15 @@ use std::{
 };
 
 use cog_spec::Chunk;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
-pub(crate) use self::adopted::Known;
-use self::table::Table;
 use super::{
     SessionError, SessionState,
     file::{self, Found},
     journal::{self, Journal},
-    replicator::Replicator,
     session::SessionSettings,
     shared::{Persistence, Shared, State, Wake},
-    shared_log::SharedLog,
+    shared_log::{LogRecord, Replicator, SharedLog},
 };
 use crate::{CancelReason, Cancellation, call_log::CallLog, media_files::MediaFiles};
 
@@ -421,5 +417,228 @@ impl SessionStore {
     /// statements.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// Sessions of other servers in the store.
+
+/// What this server knows of a session.
+pub(crate) enum Known {
+    /// Nothing.
+    Nothing,
+    /// Its log up to the end, or to an entry that is still followed.
+    Current,
+    /// An interrupted run, up to this record. Another server may have continued it.
+    Interrupted(u64),
+}
+
+impl SessionStore {
+    /// Returns a session of any owner.
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Shared>> {
+        self.lock().sessions.get(id).cloned()
+    }
+
+    /// Returns what this server knows of a session.
+    pub(crate) fn known(&self, id: &str) -> Known {
+        let Some(session) = self.get(id) else { return Known::Nothing };
+        let state = session.lock();
+        match (&state.persistence, state.stage) {
+            _ if state.is_superseded => Known::Interrupted(0),
+            (Some(stored), SessionState::Interrupted) if !stored.is_queued => {
+                Known::Interrupted(stored.record)
+            }
+            _ => Known::Current,
+        }
+    }
+
+    /// Whether the run of a session is in progress at this server, or its last entries are not stored yet.
+    pub(crate) fn is_running_here(&self, id: &str) -> bool {
+        self.get(id).is_some_and(|session| {
+            let state = session.lock();
+            let is_running = state.stage == SessionState::Running && state.remote.is_none();
+            state.persistence.as_ref().is_some_and(|stored| is_running || stored.is_queued)
+        })
+    }
+
+    /// Adds the session of another server; none when it is known by now. It does not count as running.
+    pub(crate) fn add_adopted(&self, mut found: Found, record: &LogRecord) -> Option<Arc<Shared>> {
+        found.header.spec.context.call_log = Some(self.call_log(&found.header.id, &found.header.owner));
+        let session = Arc::new(Shared::adopted(found, record));
+        let mut table = self.lock();
+        if table.sessions.contains_key(&session.id) {
+            return None;
+        }
+        let mut state = session.lock();
+        table.insert(&session, &mut state);
+        state.finished_key = Some(table.add_finished(&session, Duration::ZERO));
+        self.update(&mut state);
+        drop(state);
+        self.expire(&mut table);
+        drop(table);
+        self.make_room(&session);
+        Some(session)
+    }
+
+    /// Adds entries that another server has stored. Returns whether there are no more to follow.
+    pub(crate) fn append_adopted(&self, session: &Arc<Shared>, record: &LogRecord) -> bool {
+        let mut state = session.lock();
+        if state.remote.is_none() {
+            return true; // it continues at this server
+        }
+        let lines = record.lines.lines();
+        let stages = lines.filter_map(|line| file::append_line(&mut state.log, line));
+        let stage = stages.last().unwrap_or(SessionState::Running);
+        state.stored_up_to(record.number);
+        state.remote = (stage == SessionState::Running).then(|| record.server.clone());
+        if stage != SessionState::Running {
+            state.close(stage);
+        }
+        self.update(&mut state);
+        drop(state);
+        session.notify();
+        self.make_room(session);
+        stage != SessionState::Running
+    }
+
+    /// Ends a run whose server has ended.
+    pub(crate) fn interrupt_adopted(&self, session: &Arc<Shared>) {
+        let mut state = session.lock();
+        if state.remote.take().is_none() {
+            return;
+        }
+        let end = match state.is_cancelled {
+            true => session.final_event(&state.log, CancelReason::Cancelled.error()),
+            false => session.interrupted_event(&state.log, self.settings.recovery),
+        };
+        state.log.push(&end);
+        state.close(SessionState::after(&end));
+        self.update(&mut state);
+        let wake = state.wake();
+        drop(state);
+        self.notify(session, &wake);
+    }
+
+    /// Removes a session that another server has continued.
+    pub(crate) fn release(&self, id: &str) {
+        let mut table = self.lock();
+        let Some(session) = table.sessions.get(id).cloned() else { return };
+        let mut state = session.lock();
+        if let Some(key) = state.finished_key.take() {
+            table.remove_finished(key);
+        }
+        self.uncount(&mut state);
+        drop(state);
+        table.remove(id);
+    }
+
+    fn update(&self, state: &mut State) {
+        state.log.bound(self.settings.max_session_bytes);
+        self.recount(state);
+    }
+}
+
+// The sessions of a store by id, by their end, and by their owner.
+
+#[derive(Default)]
+struct Table {
+    sessions: HashMap<String, Arc<Shared>>,
+    /// The finished sessions, in the order in which they ended.
+    finished: BTreeMap<u64, (Instant, Arc<Shared>)>,
+    owners: HashMap<String, Owned>,
+    last_key: u64,
+}
+
+/// The sessions of one owner.
+#[derive(Default)]
+struct Owned {
+    sessions: usize,
+    /// The keys of the finished ones.
+    finished: BTreeSet<u64>,
+    /// The bytes of all of them.
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Owned {
+    fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Table {
+    fn running(&self) -> usize {
+        self.sessions.len() - self.finished.len()
+    }
+
+    /// Adds a session.
+    fn insert(&mut self, session: &Arc<Shared>, state: &mut State) {
+        let owned = self.owners.entry(session.owner.clone()).or_default();
+        owned.sessions += 1;
+        state.owner_bytes = Some(Arc::clone(&owned.bytes));
+        self.sessions.insert(session.id.clone(), Arc::clone(session));
+    }
+
+    /// Removes a session that is not among the finished ones any more.
+    fn remove(&mut self, id: &str) -> Option<Arc<Shared>> {
+        let session = self.sessions.remove(id)?;
+        if let Some(owned) = self.owners.get_mut(&session.owner) {
+            owned.sessions -= 1;
+            if owned.sessions == 0 {
+                self.owners.remove(&session.owner);
+            }
+        }
+        Some(session)
+    }
+
+    /// Appends a session that ended this long ago to the finished ones. Returns its key.
+    fn add_finished(&mut self, session: &Arc<Shared>, age: Duration) -> u64 {
+        self.last_key += 1;
+        let now = Instant::now();
+        self.finished.insert(self.last_key, (now.checked_sub(age).unwrap_or(now), Arc::clone(session)));
+        if let Some(owned) = self.owners.get_mut(&session.owner) {
+            owned.finished.insert(self.last_key);
+        }
+        self.last_key
+    }
+
+    /// Removes a session from the finished ones.
+    fn remove_finished(&mut self, key: u64) -> Option<Arc<Shared>> {
+        let (_, session) = self.finished.remove(&key)?;
+        if let Some(owned) = self.owners.get_mut(&session.owner) {
+            owned.finished.remove(&key);
+        }
+        Some(session)
+    }
+
+    /// Returns the number of owners.
+    fn owners(&self) -> usize {
+        self.owners.len()
+    }
+
+    fn bytes_of(&self, owner: &str) -> usize {
+        self.owners.get(owner).map_or(0, Owned::bytes)
+    }
+
+    fn running_of(&self, owner: &str) -> usize {
+        self.owners.get(owner).map_or(0, |owned| owned.sessions - owned.finished.len())
+    }
+
+    /// Returns the owner whose sessions have the most bytes.
+    fn largest_owner(&self) -> Option<String> {
+        let largest = self.owners.iter().max_by_key(|(_, owned)| owned.bytes());
+        largest.map(|(owner, _)| owner.clone())
+    }
+
+    /// Returns the key of the owner's session that ended first.
+    fn oldest_of(&self, owner: &str) -> Option<u64> {
+        self.owners.get(owner)?.finished.first().copied()
+    }
+
+    /// Returns the key of the session that ended first, of the owner who has the most finished ones.
+    fn oldest_of_most_finished(&self) -> Option<u64> {
+        let most = self.owners.values().filter_map(|owned| {
+            let oldest = owned.finished.first()?;
+            Some((owned.finished.len(), Reverse(*oldest)))
+        });
+        most.max().map(|(_, Reverse(key))| key)
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize as _;
 
 use super::{
     Round,
-    content::Done,
+    execute::Done,
     state::{self, CallNote, HaltedState, Progressed},
 };
 
@@ -158,7 +158,7 @@ mod tests {
     use cog_harmony::Part;
 
     use super::*;
-    use crate::tools::content;
+    use crate::tools::execute;
 
     fn call(id: &str) -> ToolCall {
         ToolCall::new(id, "look", "{}")
@@ -173,7 +173,7 @@ mod tests {
 
     fn ended(id: &str) -> String {
         let note = CallNote { id: id.to_owned(), tool: "look".to_owned(), status: "success".to_owned() };
-        let message = content::message(&call(id), vec![Part::text("seen")]);
+        let message = execute::message(&call(id), vec![Part::text("seen")]);
         let usage = Some(Usage { input_tokens: 5, ..Usage::default() });
         end(&Done { message, note, usage, is_high_risk: id == "c" })
     }

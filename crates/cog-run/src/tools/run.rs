@@ -12,9 +12,8 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::{
-    ModuleCalls, PendingApprovals, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings, arguments,
-    content::Done,
-    execute::{Ended, Executor},
+    ModuleCalls, PendingApprovals, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings,
+    execute::{self, Done, Ended, Executor},
     logged,
     restore::Continued,
     round::{HaltedCalls, ReplyCalls},
@@ -154,7 +153,7 @@ impl ToolRun {
         message.content.retain(|part| part.as_text().is_none_or(|text| !text.trim().is_empty()));
         message.tool_calls.clone_from(&calls);
         for call in &mut message.tool_calls {
-            call.arguments = arguments::for_message(&call.arguments).to_owned();
+            call.arguments = execute::for_message(&call.arguments).to_owned();
         }
         Some((message, Round::new(calls)))
     }

@@ -10,7 +10,7 @@ use cog_spec::{Code, ErrorBody, PartAnswer, Usage};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Round, content::CONFIRMATION_REQUIRED};
+use super::{Round, execute::CONFIRMATION_REQUIRED};
 use crate::{
     RunOptions, clock, media_files::StoredMedia, options, parts_state::CompositionState, session::random_id,
 };

@@ -152,3 +152,48 @@ fn repeated_media_do_not_evict_each_other() {
     log.bound(2 * MIN_MEDIA);
     assert!(log.bytes() <= 2 * MIN_MEDIA, "the limit grows only for media");
 }
+
+fn partial(lines: &[&str]) -> Option<String> {
+    let mut log = Log::default();
+    log.push_line(r#"{"ok":true,"streaming":true,"session_id":"s"}"#, Event::Meta, None, false);
+    for line in lines {
+        let value = Value::parse(line).unwrap();
+        let seq = value.get("chunk").and_then(|chunk| chunk.get("seq")?.as_u64());
+        let event = match (seq, value.get("error")) {
+            (Some(_), _) => Event::Chunk,
+            (None, Some(_)) => Event::Error,
+            (None, None) => Event::Progress,
+        };
+        log.push_line(line, event, seq, false);
+    }
+    from_log(&log).map(|data| data.to_string())
+}
+
+const ONE: &str = r#"{"chunk":{"seq":1,"type":"delta","field":"data.a","delta":"be"}}"#;
+
+const TWO: &str = r#"{"chunk":{"seq":2,"type":"snapshot","field":"data.b[0]","data":7}}"#;
+
+const WRONG: &str =
+    r#"{"progress":{"percent":1,"violation":{"path":"data.b[0]","rule":"type","message":"m"}}}"#;
+
+#[test]
+fn contains_the_chunks_without_violating_fields() {
+    assert_eq!(partial(&[]), None);
+    assert_eq!(partial(&[ONE, TWO]).unwrap(), r#"{"a":"be","b":[7]}"#);
+    assert_eq!(partial(&[ONE, TWO, WRONG]).unwrap(), r#"{"a":"be","b":[]}"#);
+}
+
+#[test]
+fn omits_retracted_data() {
+    let retraction = r#"{"chunk":{"seq":3,"type":"snapshot","data":{}}}"#;
+    assert_eq!(partial(&[ONE, TWO, retraction]), None);
+    let again = r#"{"chunk":{"seq":4,"type":"snapshot","field":"data.b[0]","data":8}}"#;
+    assert_eq!(partial(&[ONE, TWO, WRONG, retraction, again]).unwrap(), r#"{"b":[8]}"#);
+}
+
+#[test]
+fn uses_the_data_of_the_final_event() {
+    let end = r#"{"ok":false,"error":{"code":"E2010"},"partial_data":{"a":"b"}}"#;
+    assert_eq!(partial(&[ONE, end]).unwrap(), r#"{"a":"b"}"#);
+    assert_eq!(partial(&[ONE, r#"{"ok":false,"error":{"code":"E2010"}}"#]), None);
+}
