@@ -7,8 +7,7 @@ use cog_spec::{ChunkType, ViolationNote};
 use crate::{
     AnswerRules,
     emit::{Deltas, Drafts},
-    patch,
-    repair::reply_meta,
+    patch, repair,
     sequencer::ChunkSequencer,
     shape::{Recognizer, Shape},
 };
@@ -175,7 +174,7 @@ impl Listener {
     /// Emits the model's own meta if it is valid (ruling R42), and checks it.
     fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut ChunkSequencer) {
         if !matches!(self.emitter, Emitter::Silent)
-            && let Some(meta) = reply_meta::preview(event.node, &rules.contract)
+            && let Some(meta) = repair::preview(event.node, &rules.contract)
         {
             out.snapshot("meta", meta);
         }
@@ -223,7 +222,7 @@ impl Watch {
 
     /// Processes the complete meta of an envelope.
     pub(crate) fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut ChunkSequencer) {
-        self.add(rules, reply_meta::violations(event.node, rules), event.path, event, out);
+        self.add(rules, repair::violations(event.node, rules), event.path, event, out);
     }
 
     /// Reports violations of the value at `path`.

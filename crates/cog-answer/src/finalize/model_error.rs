@@ -7,7 +7,7 @@ use cog_spec::{ErrorBody, Meta};
 use super::{Failure, ParsedReply, open};
 use crate::{
     AnswerRules, error,
-    repair::{self, Ledger, reply_meta::Fill},
+    repair::{self, Fill, Ledger},
 };
 
 /// Returns the failure of a run whose model answers with an error.

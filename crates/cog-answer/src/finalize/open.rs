@@ -6,10 +6,7 @@ use cog_spec::{Code, ContextRule, EmittedContext, ErrorBody, Meta, Repair, Repai
 
 use crate::{
     AnswerRules, error,
-    repair::{
-        self, Ledger,
-        reply_meta::{Fill, ReplyMeta},
-    },
+    repair::{self, Fill, Ledger, ReplyMeta},
     shape::Shape,
 };
 
