@@ -3,7 +3,7 @@
 use cog_spec::Dialect;
 use serde_json::{Map, Value};
 
-use crate::grammar::grammar_pattern;
+use crate::pattern::grammar_pattern;
 use crate::pattern::{is_simple, with_plain_classes};
 use crate::subschema::names_type;
 

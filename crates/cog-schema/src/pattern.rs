@@ -1,6 +1,6 @@
 //! Patterns with plain character classes.
 
-use regex_syntax::hir::{Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 use serde_json::{Map, Value};
 
 use crate::{engine::link, subschema::is_annotation};
@@ -153,85 +153,159 @@ fn own_keyword(keyword: &str, value: &Value, pointer: &str) -> Option<Value> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Pattern;
-    use serde_json::json;
+// Patterns for engines that compile them to a grammar of the JSON text.
 
-    #[test]
-    fn short_forms_become_classes() {
-        for (pattern, plain) in [
-            (r"^\d{3}-\w+\s$", "^[0-9]{3}-[A-Za-z0-9_]+[ ]$"),
-            (r"^[\d.]+[^\s,]$", r"^[0-9.]+[^ \t\r\n,]$"),
-            (r"[\w-.]", "[A-Za-z0-9_.-]"),
-            (r"[.-\w]", "[.A-Za-z0-9_-]"),
-            (r"[a-z\d-]", "[a-z0-9-]"),
-            (r"[\-\d]", r"[\-0-9]"),
-            (r"\\d\D\[\d\]", r"\\d[^0-9]\[[0-9]\]"),
-            (r"[\D]\(?:(?:a|b)", r"[\D]\(?:(a|b)"),
-            (r"[\]\d]", r"[\]0-9]"),
-            (r"-[\d]", r"-[0-9]"),
-            (r"\W[\W]", r"[^A-Za-z0-9_][\W]"),
-            ("(ab)(?:cd)", "(ab)(cd)"),
-            (r"plain[a-z]", r"plain[a-z]"),
-            ("\\", "\\"),
-        ] {
-            assert_eq!(with_plain_classes(pattern), plain, "{pattern}");
+/// The number of repetitions from which some versions of llama.cpp refuse a grammar.
+const MAX_REPETITIONS: u32 = 2_000;
+/// The maximum number of ranges of a class. Classes of Unicode have hundreds.
+const MAX_RANGES: usize = 32;
+/// Any text that JSON writes without an escape.
+const ANYTHING: &str = r#"[^\x00-\x1F"\\]*"#;
+
+/// Returns a pattern that a grammar of llama.cpp enforces; none if there is no such pattern.
+///
+/// It is anchored, its repetitions are greedy, and it matches no characters that JSON escapes, because the grammar would
+/// write them without the escape. Otherwise it matches the same strings.
+pub(crate) fn grammar_pattern(pattern: &str) -> Option<String> {
+    if has_ambiguous_class(pattern) {
+        return None;
+    }
+    let parsed = regex_syntax::parse(pattern).ok()?;
+    Some(format!("^{}$", complete(&parsed, true, true)?))
+}
+
+/// Returns whether a class contains what ECMA-262 reads as characters, but other dialects as a nested class or an operator.
+fn has_ambiguous_class(pattern: &str) -> bool {
+    let mut is_in_class = false;
+    let mut chars = pattern.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => _ = chars.next(),
+            ']' => is_in_class = false,
+            '[' if is_in_class => return true,
+            '[' => is_in_class = true,
+            '&' | '-' | '~' if is_in_class && chars.as_str().starts_with(char) => return true,
+            _ => {}
         }
     }
+    false
+}
 
-    #[test]
-    fn simple_patterns_count_only_characters() {
-        for simple in ["^[A-Z]{3}-[0-9]{4}$", "^(ab)+(c|d)?$", "[0-9]{2,}", "^.{1,100}$", r"^a\.{2}"] {
-            assert!(is_simple(simple), "{simple}");
+/// Returns a pattern for complete strings. `starts` and `ends` mean that it is at an end of the text, where anything can
+/// precede or follow it unless it is anchored.
+fn complete(hir: &Hir, starts: bool, ends: bool) -> Option<String> {
+    match hir.kind() {
+        HirKind::Look(Look::Start) if starts => Some(if ends { ANYTHING } else { "" }.to_owned()),
+        HirKind::Look(Look::End) if ends => Some(if starts { ANYTHING } else { "" }.to_owned()),
+        HirKind::Capture(capture) => {
+            let sub = complete(&capture.sub, starts, ends)?;
+            let is_grouped = matches!(capture.sub.kind(), HirKind::Alternation(_));
+            Some(if is_grouped { sub } else { format!("({sub})") })
         }
-        for complex in ["a{101}", "(a{2}){3}", "^a+?$", r"\ba", r"^\p{L}", "(?<name>a)", "(?=a)", "[a"] {
-            assert!(!is_simple(complex), "{complex}");
+        HirKind::Alternation(branches) => {
+            let branches: Option<Vec<String>> =
+                branches.iter().map(|branch| complete(branch, starts, ends)).collect();
+            Some(format!("({})", branches?.join("|")))
         }
-    }
-
-    #[test]
-    fn plain_pattern_matches_nothing_that_the_original_refuses() {
-        let candidates: Vec<String> = (0..=127_u8).map(|byte| format!("a{}b", char::from(byte))).collect();
-        for pattern in [r"^a\db$", r"^a\wb$", r"^a\sb$", r"^a[^\d\w]b$", r"^a[\w.-]b$", r"^a[\s-]b$"] {
-            let original = Pattern::new(pattern).unwrap();
-            let plain = Pattern::new(&with_plain_classes(pattern)).unwrap();
-            let refused = candidates.iter().filter(|text| plain.is_match(text) && !original.is_match(text));
-            assert_eq!(refused.collect::<Vec<_>>(), Vec::<&String>::new(), "{pattern}");
+        HirKind::Concat(parts) => {
+            let last = parts.len().saturating_sub(1);
+            let parts = parts.iter().enumerate();
+            parts.map(|(index, part)| complete(part, starts && index == 0, ends && index == last)).collect()
         }
-    }
-
-    #[test]
-    fn schemas_of_other_values_are_omitted() {
-        let schema = json!({
-            "title": "T",
-            "type": "object",
-            "required": ["a"],
-            "properties": { "a": { "type": "string" } },
-            "patternProperties": { "^b": { "type": "string" } },
-            "additionalProperties": false,
-            "propertyNames": { "minLength": 1 },
-            "dependencies": { "a": ["b"], "c": { "required": ["d"] } },
-            "items": [{ "type": "string" }, { "type": "null" }],
-            "additionalItems": { "type": "string" },
-            "contains": { "const": 1 },
-            "allOf": [{ "type": "object" }],
-            "$defs": { "x": {} },
-        });
-        let own = json!({
-            "type": "object",
-            "required": ["a"],
-            "properties": { "a": true },
-            "patternProperties": { "^b": true },
-            "additionalProperties": false,
-            "propertyNames": link("/data/propertyNames"),
-            "dependencies": { "a": ["b"] },
-            "items": [true, true],
-        });
-        assert_eq!(own_keywords(&schema, "/data"), own);
-        assert_eq!(own_keywords(&json!({ "items": { "type": "string" } }), ""), json!({}));
-        assert_eq!(own_keywords(&json!({ "propertyNames": false }), ""), json!({ "propertyNames": false }));
-        assert_eq!(own_keywords(&json!(false), ""), json!(false));
+        _ => {
+            let [before, after] = [starts, ends].map(|is_open| if is_open { ANYTHING } else { "" });
+            Some(format!("{before}{}{after}", plain(hir)?))
+        }
     }
 }
+
+/// Returns a pattern without anchors.
+fn plain(hir: &Hir) -> Option<String> {
+    match hir.kind() {
+        HirKind::Empty => Some(String::new()),
+        HirKind::Literal(literal) => {
+            std::str::from_utf8(&literal.0).ok()?.chars().map(literal_char).collect()
+        }
+        HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => class_of(class),
+        HirKind::Repetition(repetition) => repeated(repetition),
+        HirKind::Class(regex_syntax::hir::Class::Bytes(_)) | HirKind::Look(_) => None,
+        HirKind::Capture(_) | HirKind::Concat(_) | HirKind::Alternation(_) => complete(hir, false, false),
+    }
+}
+
+fn literal_char(char: char) -> Option<String> {
+    match char {
+        '"' | '\\' | '\0'..='\x1F' => None,
+        '^' | '$' | '.' | '[' | ']' | '(' | ')' | '{' | '}' | '|' | '*' | '+' | '?' => {
+            Some(format!("\\{char}"))
+        }
+        _ => Some(char.to_string()),
+    }
+}
+
+fn repeated(repetition: &Repetition) -> Option<String> {
+    let Repetition { min, max, sub, .. } = repetition;
+    if max.unwrap_or(*min) >= MAX_REPETITIONS {
+        return None;
+    }
+    let quantifier = match (min, max) {
+        (0, None) => "*".to_owned(),
+        (1, None) => "+".to_owned(),
+        (0, Some(1)) => "?".to_owned(),
+        (min, None) => format!("{{{min},}}"),
+        (min, Some(max)) if min == max => format!("{{{min}}}"),
+        (min, Some(max)) => format!("{{{min},{max}}}"),
+    };
+    let sub = match (sub.kind(), plain(sub)?) {
+        (HirKind::Class(_) | HirKind::Capture(_) | HirKind::Alternation(_), sub) => sub,
+        (_, sub) if sub.len() == 1 => sub,
+        (_, sub) => format!("({sub})"),
+    };
+    Some(sub + &quantifier)
+}
+
+/// Returns a class without the characters that JSON escapes.
+fn class_of(class: &ClassUnicode) -> Option<String> {
+    let mut class = class.clone();
+    class.difference(&escaped_by_json());
+    let is_open = class.ranges().last().is_some_and(|range| range.end() == char::MAX);
+    // A class such as `[^a]` has a range up to the last character of Unicode. Negated it is as short as it was written.
+    if is_open {
+        class.negate();
+    }
+    if class.ranges().len() > MAX_RANGES {
+        return None;
+    }
+    let ranges: String = class.ranges().iter().map(range_of).collect();
+    match (is_open, ranges.is_empty()) {
+        (true, _) => Some(format!("[^{ranges}]")),
+        (false, false) => Some(format!("[{ranges}]")),
+        (false, true) => None,
+    }
+}
+
+fn escaped_by_json() -> ClassUnicode {
+    let ranges = [('\0', '\x1F'), ('"', '"'), ('\\', '\\')];
+    ClassUnicode::new(ranges.map(|(start, end)| ClassUnicodeRange::new(start, end)))
+}
+
+fn range_of(range: &ClassUnicodeRange) -> String {
+    let start = class_char(range.start());
+    let end = class_char(range.end());
+    match u32::from(range.end()) - u32::from(range.start()) {
+        0 => start,
+        1 => start + &end,
+        _ => format!("{start}-{end}"),
+    }
+}
+
+fn class_char(char: char) -> String {
+    match char {
+        '\0'..='\x1F' | '[' | ']' | '^' | '-' => format!("\\x{:02X}", u32::from(char)),
+        '\\' => r"\\".to_owned(),
+        _ => char.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,18 +1,18 @@
 //! What a contract says about the values at a path: their types and members, without a value.
 
-mod certain;
-
-use std::collections::{HashMap, HashSet};
-use std::fmt;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use cog_json::Segment;
 use serde_json::Value;
 
-use crate::contract::Contract;
-use crate::graph::{Id, SchemaNode};
-use crate::subschema::names;
-
-pub use self::certain::CertainShape;
+use crate::{
+    contract::Contract,
+    graph::{Id, SchemaNode},
+    subschema::names,
+};
 
 /// The JSON types that a value can have.
 ///
@@ -287,141 +287,62 @@ impl<'c> Shape<'c> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use cog_spec::{Format, Manifest, Tier};
-    use serde_json::json;
+// What every valid value at a path certainly satisfies.
 
-    use crate::Rules;
+/// The schemas that certainly apply to a value, all of them. A [`Shape`] also has those that can apply.
+#[derive(Debug, Clone)]
+pub struct CertainShape<'c> {
+    contract: &'c Contract,
+    ids: Vec<Id>,
+}
 
-    use super::*;
-
-    fn contract(data: Value) -> Contract {
-        let manifest = Manifest::with_defaults("x", Format::V21, None);
-        let schema = json!({ "data": data, "$defs": { "Id": { "type": ["string", "integer"] } } });
-        Contract::compile(&schema, &Rules::from(&manifest)).unwrap()
-    }
-
-    fn types_of(schema: Value) -> String {
-        contract(schema).shape("data").unwrap().types().to_string()
-    }
-
-    #[test]
-    fn types_follow_the_keywords() {
-        for (schema, types) in [
-            (json!({}), "any"),
-            (json!({ "$ref": "#/$defs/Id" }), "string or integer"),
-            (json!({ "enum": ["a", 1, null] }), "string or integer or null"),
-            (json!({ "const": 1.5 }), "number"),
-            (json!({ "anyOf": [{ "type": "string" }, { "type": "number" }] }), "string or number"),
-            (json!({ "type": ["array", "null"], "oneOf": [{ "type": "null" }, {}] }), "array or null"),
-            (json!({ "allOf": [{ "type": ["string", "null"] }, { "type": "string" }] }), "string"),
-        ] {
-            assert_eq!(types_of(schema.clone()), types, "{schema}");
-        }
-    }
-
-    #[test]
-    fn alternatives_that_are_shared_are_read_once() {
-        // Each level has ten references to the next one: 10,000 paths lead to the last level.
-        let level = |next: usize| json!({ "anyOf": vec![json!({ "$ref": format!("#/$defs/L{next}") }); 10] });
-        let schema = json!({
-            "data": level(1),
-            "$defs": { "L1": level(2), "L2": level(3), "L3": level(4), "L4": { "type": "string" } },
-        });
-        let manifest = Manifest::with_defaults("x", Format::V21, None);
-        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
-        let id = contract.part("data").unwrap().id;
-        let mut known = KnownTypes::default();
-        assert_eq!(contract.types(id, &mut known), Types::STRING);
-        assert_eq!(known.reads, 4);
-    }
-
-    #[test]
-    fn long_chain_of_alternatives_has_a_type() {
-        let chain = (0..20).fold(json!({ "type": "null" }), |inner, _| json!({ "anyOf": [inner] }));
-        assert_eq!(types_of(chain), "null");
-    }
-
-    #[test]
-    fn members_are_known_any_or_absent() {
-        let contract = contract(json!({
-            "type": "object",
-            "required": ["note"],
-            "properties": {
-                "open": { "type": "object" },
-                "map": { "additionalProperties": { "type": "string" } },
-                "closed": { "additionalProperties": false },
-                "list": { "items": { "$ref": "#/$defs/Id" } },
-                "either": { "anyOf": [{ "properties": { "a": {} } }, { "properties": { "b": { "type": "null" } } }] },
-            },
-        }));
-        let data = contract.shape("data").unwrap();
-        let member = |path: &str| {
-            path.split('.').fold(Member::Known(data.clone()), |member, name| match member {
-                Member::Known(shape) => shape.member(name),
-                other => other,
-            })
-        };
-        let show = |path: &str| match member(path) {
-            Member::Known(shape) => shape.types().to_string(),
-            Member::Any => "unknown".to_owned(),
-            Member::Absent => "absent".to_owned(),
-        };
-        for (path, expected) in [
-            ("open", "object"),
-            ("open.x", "unknown"),
-            ("map.x", "string"),
-            ("closed.x", "absent"),
-            ("either.b", "null"),
-            ("either.c", "absent"),
-            ("note", "unknown"),
-            ("other", "absent"),
-        ] {
-            assert_eq!(show(path), expected, "{path}");
-        }
-        let Member::Known(list) = member("list") else { panic!("no list") };
-        assert_eq!(list.elements().unwrap().types().to_string(), "string or integer");
-        assert_eq!(data.member_names(), ["open", "map", "closed", "list", "either"]);
-        assert_eq!(data.required_names(), ["note"]);
-    }
-
-    #[test]
-    fn elements_of_a_tuple_are_not_those_after_it() {
-        let tuple = json!({ "items": [{ "type": "object" }], "additionalItems": { "type": "string" } });
-        assert!(contract(tuple).shape("data").unwrap().elements().is_none());
-    }
-
-    #[test]
-    fn data_can_have_what_the_specification_adds() {
-        let is_absent = |data: Value, tier, name| {
-            let manifest = Manifest::with_defaults("x", Format::V22, Some(tier));
-            let contract = Contract::compile(&json!({ "data": data }), &Rules::from(&manifest)).unwrap();
-            matches!(contract.shape("data").unwrap().member(name), Member::Absent)
-        };
-        let data = || json!({ "properties": { "a": { "properties": { "b": {} } } } });
-        let closed = || json!({ "properties": { "a": {} }, "additionalProperties": false });
-        for (data, tier, name, expected) in [
-            (data(), Tier::Exec, "rationale", false),
-            (data(), Tier::Exec, "extensions", true),
-            (data(), Tier::Decision, "extensions", false),
-            (data(), Tier::Decision, "other", true),
-            (closed(), Tier::Decision, "rationale", true),
-            (closed(), Tier::Decision, "extensions", false),
-        ] {
-            assert_eq!(is_absent(data.clone(), tier, name), expected, "{data} {name}");
-        }
-        let contract = contract(data());
-        let Member::Known(inner) = contract.shape("data").unwrap().member("a") else { panic!("no member") };
-        assert!(matches!(inner.member("rationale"), Member::Absent));
-    }
-
-    #[test]
-    fn recursive_schema_has_types() {
-        let schema =
-            json!({ "anyOf": [{ "type": "null" }, { "properties": { "next": { "$ref": "#/data" } } }] });
-        let contract = contract(schema);
-        let Member::Known(next) = contract.shape("data").unwrap().member("next") else { panic!("no member") };
-        assert_eq!(next.types(), Types::ANY);
+impl<'c> Shape<'c> {
+    /// Returns the schemas that certainly apply. If there are alternatives, none of them is certain.
+    pub fn certain(&self) -> CertainShape<'c> {
+        let ids = if let [only] = self.ids.as_slice() { vec![*only] } else { Vec::new() };
+        CertainShape::new(self.contract, ids)
     }
 }
+
+impl<'c> CertainShape<'c> {
+    /// The runtime replaces media, so their schemas say nothing about the values that are read later.
+    fn new(contract: &'c Contract, mut ids: Vec<Id>) -> Self {
+        ids.retain(|id| !contract.graph.certain(*id).any(|schema| schema.is_media || schema.is_output));
+        Self { contract, ids }
+    }
+
+    /// Returns the types that the value can have.
+    pub fn types(&self) -> Types {
+        let mut known = KnownTypes::default();
+        self.ids.iter().fold(Types::ANY, |types, id| types.and(self.contract.types(*id, &mut known)))
+    }
+
+    /// Returns what applies to a member, if the value has it.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Self {
+        Self::new(self.contract, self.contract.graph.step(&self.ids, Segment::Key(name)))
+    }
+
+    /// Returns whether an object certainly has a member.
+    pub fn requires(&self, name: &str) -> bool {
+        self.ids.iter().any(|id| self.contract.requires(*id, name))
+    }
+
+    /// Returns the schemas as they are written.
+    pub fn schemas(&self) -> impl Iterator<Item = &'c Value> {
+        let Contract { graph, document, .. } = self.contract;
+        let applied = self.ids.iter().flat_map(|id| graph.certain(*id));
+        applied.filter_map(|schema| document.value.pointer(&schema.pointer)).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns the lists of alternatives, `anyOf` and `oneOf`. One alternative of each list applies.
+    pub fn alternatives(&self) -> Vec<Vec<Self>> {
+        let applied = self.ids.iter().flat_map(|id| self.contract.graph.certain(*id));
+        let lists = applied.flat_map(|schema| [&schema.links.any, &schema.links.one]);
+        let lists = lists.filter(|list| !list.is_empty());
+        lists.map(|list| list.iter().map(|id| Self::new(self.contract, vec![*id])).collect()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use cog_json::Value as Tree;
 use cog_spec::Risk;
 use serde_json::{Map, Value};
 
-use super::{Parts, reach::Reached};
+use super::{Parts, Reached};
 use crate::{
     engine::{self, Pattern},
     finding::findings,

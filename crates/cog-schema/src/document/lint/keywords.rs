@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Warnings;
 use crate::{
-    document::{Parts, reach::Reached},
+    document::{Parts, Reached},
     engine::repeated,
     finding::with_article,
     subschema::{ASSERTIONS, FORMATS, children, is_annotation, is_assertion, is_in_place},
