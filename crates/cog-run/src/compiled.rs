@@ -165,6 +165,10 @@ const META: &str = "- `meta`: `confidence` is a number from 0 to 1 that states h
 /// Returns the short section about the answer format, for a model that writes its data alone.
 fn short_contract(module: &Module, contract: &Contract, form: &Form, shows_schema: bool) -> String {
     let mut text = String::from("\n\nReply with one JSON object.");
+    // Prompts explain the members of `meta`, which is not asked for here.
+    if module.prompt.text().contains("`meta.") {
+        text.push_str(" Do not write `meta`.");
+    }
     text.push('\n');
     if !shows_schema {
         schemas(&mut text, contract, form);

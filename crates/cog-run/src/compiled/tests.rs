@@ -177,3 +177,15 @@ fn schemas_follow_the_rules_of_their_vendor() {
         });
     });
 }
+
+#[test]
+fn form_without_meta_says_so_where_the_prompt_explains_meta() {
+    each_projection(|module, dialect, output| {
+        let is_held = output.form.wording == Wording::Grammar && output.schema.is_some();
+        if output.form.is_data() && !is_held {
+            let is_explained = module.prompt.text().contains("`meta.");
+            let is_excluded = output.instructions.contains("Do not write `meta`.");
+            assert_eq!(is_excluded, is_explained, "{} in {dialect}", module.manifest.name);
+        }
+    });
+}
