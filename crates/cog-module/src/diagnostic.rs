@@ -278,6 +278,8 @@ rules! {
     CompositionCondition "composition-condition" "Every condition is valid, fits the schemas, and can be true.";
     ModalityField "modality-field" "A module that accepts media has a media field in its input, and the other way round.";
     RiskRuleField "risk-rule-field" "The data contains the list that `meta.risk_rule` reads, and the meta schema allows its levels.";
+    FormsFile "forms-file" "forms.json is valid, and as `cog test --forms --keep` wrote it.";
+    FormsOutdated "forms-outdated" "The prompt and the schema are those that forms.json was measured with.";
     LevelFormat "level-format" "The module has the requested format.";
     LevelTier "level-tier" "A v2.2 module has a tier.";
     LevelSchemaPart "level-schema-part" "A v2.2 schema has input, data, meta and error.";

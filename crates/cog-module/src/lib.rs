@@ -6,7 +6,7 @@
 //!
 //! * [`Finder`] finds a module; [`BuiltinModule`]s ship, [`Module::from_parts`] and [`ModuleFiles`] embed others;
 //! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old
-//!   one;
+//!   one; [`forms`] has the form that was measured to be best for each model;
 //! * [`export`] writes a module in the formats of other programs, and [`import`] drafts one from a skill.
 //!
 //! ```
@@ -23,6 +23,7 @@ mod embedded;
 pub mod export;
 pub mod files;
 mod find;
+pub mod forms;
 mod front_matter;
 pub mod golden;
 pub mod import;

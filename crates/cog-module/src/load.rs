@@ -10,6 +10,7 @@ use crate::{
     diagnostic::{Findings, shown},
     directory::{rename_advice, unreadable},
     files::{self, FileError},
+    forms::Forms,
     front_matter,
     layout::{self, Family},
     lint,
@@ -19,7 +20,7 @@ use crate::{
     yaml::{self, Node},
 };
 
-/// Loads a module. Reads manifest, prompt and schema only.
+/// Loads a module. Reads manifest, prompt, schema and `forms.json` only.
 ///
 /// # Errors
 /// All diagnostics, if the module cannot run (E4008).
@@ -135,11 +136,15 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
     let contract = collect_errors(contract, found)?;
     found.extend(missing_sections(&sources, &contract));
     found.extend(contract.conflicts().iter().map(|conflict| sources.conflict(conflict)));
+    let (forms, ignored) = Forms::read(origin, &prompt, &document);
+    // The module runs without the file. `validate` reports them as errors.
+    found.extend(ignored.into_iter().map(|found| Diagnostic { severity: Severity::Warning, ..found }));
     let module = Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
         prompt,
         schema: document,
+        forms,
         origin: origin.clone(),
         trust: Trust::Trusted,
         warnings: Vec::new(),

@@ -3,7 +3,11 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use cog_schema::Contract;
 use cog_spec::{Code, Manifest};
 
-use crate::{Diagnostic, Origin, Prompt, PromptPart, Severity, Trust, layout};
+use crate::{
+    Diagnostic, Origin, Prompt, PromptPart, Severity, Trust,
+    forms::{self, BestForm, Forms, KeepFormError},
+    layout,
+};
 
 /// A loaded module: manifest with defaults resolved, contract compiled, prompt parsed.
 ///
@@ -18,6 +22,8 @@ pub struct Module {
     pub prompt: Prompt,
     /// The complete `schema.json`; for v0, both files under `input` and `output`.
     pub schema: serde_json::Value,
+    /// The forms that were measured to be best, from `forms.json`.
+    pub forms: Forms,
     /// Its origin.
     pub origin: Origin,
     /// Whether it may call tools. [`load`](crate::load) trusts the origin that it is given; what finds an origin by
@@ -33,6 +39,22 @@ impl Module {
         let mut parts = self.prompt.parts().iter();
         self.manifest.composition.is_some()
             || parts.any(|part| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. }))
+    }
+
+    /// Checks that [`Module::keep_form`] could store a form.
+    ///
+    /// # Errors
+    /// As [`Module::keep_form`].
+    pub fn check_forms(&self) -> Result<(), KeepFormError> {
+        forms::check(&self.origin)
+    }
+
+    /// Stores the best form for a model in `forms.json`, in place of the entry for the same model. Returns the path.
+    ///
+    /// # Errors
+    /// If the module is built in, the file that is there is damaged, or it cannot be written.
+    pub fn keep_form(&self, best: BestForm) -> Result<PathBuf, KeepFormError> {
+        forms::keep(&self.origin, &self.prompt, &self.schema, best)
     }
 
     /// Returns the path of its manifest.

@@ -1,25 +1,106 @@
 //! Chooses the form in which a model is asked for its answer (ruling R91).
 
-use cog_json::{Node, ToJson, Value};
-use cog_module::{Module, golden};
-use cog_spec::{Ask, Dialect, Form, Modality, RationalePlace, Tier, mask_secrets};
+use std::fmt;
 
-/// A form, and why it was chosen.
-pub(crate) struct Choice {
-    pub(crate) form: &'static Form,
-    pub(crate) reason: &'static str,
+use cog_json::{Node, ToJson, Value};
+use cog_module::{Module, forms::FormEntry, golden};
+use cog_spec::{
+    Ask, Dialect, Form, FormsFile, MeasuredForm, Modality, RationalePlace, Tier, Warning, WarningCode,
+    mask_secrets,
+};
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AskedModel<'a> {
+    pub(crate) provider: &'a str,
+    pub(crate) model: &'a str,
+    /// The dialect of the schema that the model receives.
+    pub(crate) dialect: Dialect,
 }
 
-/// Chooses the form for a request in a dialect: what the caller, the manifest or the settings name if the module can be asked in
-/// it, otherwise the default.
-pub(crate) fn choose(ask: Ask, module: &Module, dialect: Dialect) -> Choice {
-    let choice = match ask {
-        Ask::Form(form) => Choice { form, reason: "an option, the manifest or a setting names it" },
-        Ask::Auto => default_for(module, dialect),
+/// A form, and why it was chosen.
+#[derive(Debug)]
+pub(crate) struct Choice<'a> {
+    pub(crate) form: &'static Form,
+    pub(crate) reason: Reason<'a>,
+    /// What was named or measured and does not apply.
+    pub(crate) warning: Option<Warning>,
+}
+
+/// Why a form was chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reason<'a> {
+    /// An option, the manifest or a setting names it.
+    Named,
+    /// `forms.json` of the module has it.
+    Measured(&'a MeasuredForm),
+    /// What else decides, in words.
+    Rule(&'static str),
+}
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named => f.write_str("an option, the manifest or a setting names it"),
+            Self::Measured(MeasuredForm { provider, model, cases, right, .. }) => write!(
+                f,
+                "{} of the module has it for {provider}/{model}: {right} of {cases} golden tests right",
+                FormsFile::NAME
+            ),
+            Self::Rule(words) => f.write_str(words),
+        }
+    }
+}
+
+/// Chooses the form for a model: the one that the caller, the manifest or the settings name, otherwise the one that was measured to
+/// be best, otherwise the default. A form in which the module cannot be asked is not chosen.
+pub(crate) fn choose<'a>(ask: Ask, module: &'a Module, asked: AskedModel<'_>) -> Choice<'a> {
+    match ask {
+        Ask::Form(form) => named(form, module),
+        Ask::Auto => match module.forms.find(asked.provider, asked.model) {
+            FormEntry::Measured(measured) => match obstacle(measured.form, module) {
+                None => Choice { form: measured.form, reason: Reason::Measured(measured), warning: None },
+                Some(reason) => ignored(module, asked, &format!("names `{}`, but {reason}", measured.form)),
+            },
+            FormEntry::Missing => default_for(module, asked.dialect),
+            FormEntry::Outdated => ignored(
+                module,
+                asked,
+                "was measured before the prompt or the schema changed; measure again with `cog test MODULE --forms --keep`",
+            ),
+            FormEntry::Edited => ignored(module, asked, "was edited; `cog validate` shows where"),
+            FormEntry::Broken => ignored(module, asked, "cannot be read; `cog validate` shows why"),
+        },
+    }
+}
+
+fn named<'a>(form: &'static Form, module: &Module) -> Choice<'a> {
+    let Some(reason) = obstacle(form, module) else {
+        return Choice { form, reason: Reason::Named, warning: None };
     };
-    match obstacle(choice.form, module) {
-        None => choice,
-        Some(reason) => Choice { form: Form::ENVELOPE, reason },
+    let message = format!("The model is asked in the form `envelope`, not `{form}`: {reason}.");
+    let warning = Some(Warning::new(WarningCode::SettingOmitted, message));
+    Choice { form: Form::ENVELOPE, reason: Reason::Rule(reason), warning }
+}
+
+/// Returns the default, with a warning that the file does not count.
+fn ignored<'a>(module: &Module, asked: AskedModel<'_>, why: &str) -> Choice<'a> {
+    let default = default_for(module, asked.dialect);
+    let AskedModel { provider, model, .. } = asked;
+    let message = format!(
+        "The model is asked in the form `{}`: {} of {} {why} ({provider}/{model}).",
+        default.form,
+        FormsFile::NAME,
+        module.manifest.name
+    );
+    Choice { warning: Some(Warning::new(WarningCode::FormsIgnored, message)), ..default }
+}
+
+/// Returns whether the prompt of a run may need examples, before it is known who is asked.
+pub(crate) fn may_have_examples(ask: Ask, module: &Module) -> bool {
+    match ask {
+        Ask::Form(form) => form.examples > 0,
+        Ask::Auto => module.forms.use_examples(),
     }
 }
 
@@ -27,20 +108,31 @@ pub(crate) fn choose(ask: Ask, module: &Module, dialect: Dialect) -> Choice {
 ///
 /// Small models answer by chance when they write a meta and a rationale before their answer, and they run where an engine
 /// enforces a grammar. For hosted models nothing shows that another form is better.
-fn default_for(module: &Module, dialect: Dialect) -> Choice {
-    match (dialect, module.manifest.tier) {
-        (Dialect::LlamaCpp, Some(Tier::Exec)) => Choice {
-            form: Form::ENVELOPE,
-            reason: "in tier exec, only a model that states its confidence can pass the gate",
+fn default_for<'a>(module: &Module, dialect: Dialect) -> Choice<'a> {
+    let (form, reason) = match (dialect, module.manifest.tier) {
+        (Dialect::LlamaCpp, Some(Tier::Exec)) => (Form::ENVELOPE, NEEDS_CONFIDENCE),
+        (Dialect::LlamaCpp, _) => match obstacle(Form::ANSWER, module) {
+            None => (Form::ANSWER, "the engine enforces a grammar, and its models are small"),
+            Some(reason) => (Form::ENVELOPE, reason),
         },
-        (Dialect::LlamaCpp, _) => {
-            Choice { form: Form::ANSWER, reason: "the engine enforces a grammar, and its models are small" }
-        }
-        _ => Choice {
-            form: Form::ENVELOPE,
-            reason: "it is the default where no grammar of a local engine holds the answer",
-        },
+        _ => (Form::ENVELOPE, "it is the default where no grammar of a local engine holds the answer"),
+    };
+    Choice { form, reason: Reason::Rule(reason), warning: None }
+}
+
+const NEEDS_CONFIDENCE: &str = "in tier exec, only a model that states its confidence can pass the gate";
+
+/// Returns why the golden tests of a module say nothing about a form; none if they do.
+pub(crate) fn why_unmeasurable(form: &Form, module: &Module, examples: &[Example]) -> Option<&'static str> {
+    if let Some(reason) = obstacle(form, module) {
+        return Some(reason);
     }
+    if form.is_data() && module.manifest.tier == Some(Tier::Exec) {
+        return Some(NEEDS_CONFIDENCE);
+    }
+    // Each golden test gets the answers of the others.
+    (form.examples > 0 && examples.len() < 2)
+        .then_some("the module has fewer than two golden answers that can be examples")
 }
 
 /// Returns why a module cannot be asked in a form; none if it can.
@@ -75,8 +167,14 @@ fn filled_meta() -> Value {
 
 // Golden answers as examples in the prompt.
 
-/// The maximum size of all examples of a prompt in bytes, so that they fit the window of a small model.
+/// The maximum size of all examples of a prompt in bytes.
 const MAX_EXAMPLES: usize = 4 * 1024;
+
+/// Returns the maximum size of all examples in bytes for a context window in tokens: a quarter of it, at four bytes per token.
+pub(crate) fn max_examples(window: Option<u64>) -> usize {
+    let window = window.and_then(|tokens| usize::try_from(tokens).ok()).unwrap_or(usize::MAX);
+    window.min(MAX_EXAMPLES)
+}
 
 /// A golden answer.
 pub(crate) struct Example {
@@ -84,8 +182,12 @@ pub(crate) struct Example {
     data: Value,
 }
 
-/// Returns the golden answers of a module that can stand in a prompt. One that holds a secret cannot.
+/// Returns the golden answers of a module that can be examples in a prompt. One that contains a secret cannot, and neither can one
+/// whose input is an image or another file.
 pub(crate) fn examples(module: &Module) -> Vec<Example> {
+    if module.manifest.modalities.input.iter().any(|kind| *kind != Modality::Text) {
+        return Vec::new();
+    }
     let cases = golden::discover(module).cases.into_iter();
     let examples = cases.filter_map(|case| {
         let answer = case.expected.answer()?;
@@ -104,11 +206,11 @@ fn has_secret(value: &Value) -> bool {
     mask_secrets(&text) != text
 }
 
-/// Returns the section of a prompt with examples, without the one for this input: a golden test must not contain its answer.
-pub(crate) fn section(examples: &[Example], input: Node<'_>, form: &Form) -> String {
+/// Returns the section of a prompt with examples of at most `max` bytes, without the one for this input: a golden test must not
+/// contain its answer.
+pub(crate) fn section(examples: &[Example], input: &Value, form: &Form, max: usize) -> String {
     let mut text = String::new();
-    let input = input.to_serde();
-    let others = examples.iter().filter(|example| example.input.to_serde() != input);
+    let others = examples.iter().filter(|example| example.input != *input);
     for example in others.take(form.examples) {
         let mut data = example.data.to_serde();
         if form.rationale == RationalePlace::Afterwards
@@ -119,7 +221,7 @@ pub(crate) fn section(examples: &[Example], input: Node<'_>, form: &Form) -> Str
         }
         let data = Value::from(data).to_json();
         let added = format!("Input: {}\nAnswer: {data}\n\n", example.input);
-        if text.len() + added.len() > MAX_EXAMPLES {
+        if text.len() + added.len() > max {
             break;
         }
         text.push_str(&added);
@@ -132,26 +234,41 @@ pub(crate) fn section(examples: &[Example], input: Node<'_>, form: &Form) -> Str
 
 #[cfg(test)]
 mod tests {
-    use cog_module::Module;
+    use cog_module::ModuleFiles;
 
     use super::*;
 
-    fn module(more: &str) -> Module {
+    fn files(more: &str) -> ModuleFiles {
         let manifest = format!("name: m\nversion: 1.0.0\nresponsibility: Answer\nexcludes: []\n{more}");
         let schema = r#"{"input": {"type": "object"}, "data": {"type": "object", "required": ["label"],
             "properties": {"label": {"enum": ["a", "b"]}}}}"#;
-        Module::from_parts(manifest, "Answer.", schema).unwrap()
+        ModuleFiles::default()
+            .with("module.yaml", manifest)
+            .with("prompt.md", "Answer.")
+            .with("schema.json", schema)
+    }
+
+    fn module(more: &str) -> Module {
+        files(more).load().unwrap()
+    }
+
+    fn choice(ask: Ask, module: &Module, dialect: Dialect) -> Choice<'_> {
+        choose(ask, module, AskedModel { provider: "openai", model: "m", dialect })
+    }
+
+    fn form(name: &str) -> &'static Form {
+        Form::ALL.iter().find(|form| form.name == name).unwrap()
     }
 
     #[test]
     fn default_depends_on_engine_and_tier() {
         let decision = module("tier: decision\n");
-        assert_eq!(choose(Ask::Auto, &decision, Dialect::LlamaCpp).form, Form::ANSWER);
+        assert_eq!(choice(Ask::Auto, &decision, Dialect::LlamaCpp).form, Form::ANSWER);
         for dialect in [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::JsonObject, Dialect::Prompt] {
-            assert_eq!(choose(Ask::Auto, &decision, dialect).form, Form::ENVELOPE, "{dialect}");
+            assert_eq!(choice(Ask::Auto, &decision, dialect).form, Form::ENVELOPE, "{dialect}");
         }
-        assert_eq!(choose(Ask::Auto, &module("tier: exec\n"), Dialect::LlamaCpp).form, Form::ENVELOPE);
-        assert_eq!(choose(Ask::Form(Form::DATA), &decision, Dialect::Prompt).form, Form::DATA);
+        assert_eq!(choice(Ask::Auto, &module("tier: exec\n"), Dialect::LlamaCpp).form, Form::ENVELOPE);
+        assert_eq!(choice(Ask::Form(Form::DATA), &decision, Dialect::Prompt).form, Form::DATA);
     }
 
     #[test]
@@ -163,13 +280,34 @@ mod tests {
         ] {
             let module = module(&format!("tier: decision\n{more}"));
             assert!(obstacle(Form::DATA, &module).is_some(), "{more}");
-            assert_eq!(
-                choose(Ask::Form(Form::DATA), &module, Dialect::Prompt).form,
-                Form::ENVELOPE,
-                "{more}"
-            );
+            let choice = choice(Ask::Form(Form::DATA), &module, Dialect::Prompt);
+            assert_eq!(choice.form, Form::ENVELOPE, "{more}");
+            assert_eq!(choice.warning.unwrap().code, WarningCode::SettingOmitted);
         }
         assert_eq!(obstacle(Form::DATA, &module("tier: decision\n")), None);
+    }
+
+    #[test]
+    fn unreadable_file_does_not_choose_and_is_a_warning_of_auto_only() {
+        let module = files("tier: decision\n").with("forms.json", "{").load().unwrap();
+        let auto = choice(Ask::Auto, &module, Dialect::Prompt);
+        assert_eq!(auto.form, Form::ENVELOPE);
+        let warning = auto.warning.unwrap();
+        assert_eq!(warning.code, WarningCode::FormsIgnored);
+        assert!(warning.message.contains("forms.json of m cannot be read"), "{}", warning.message);
+        assert!(choice(Ask::Form(Form::DATA), &module, Dialect::Prompt).warning.is_none());
+    }
+
+    #[test]
+    fn forms_that_golden_tests_say_nothing_about_have_a_reason() {
+        let example = || Example { input: Value::default(), data: Value::default() };
+        let decision = module("tier: decision\n");
+        assert_eq!(why_unmeasurable(Form::DATA, &decision, &[]), None);
+        assert!(why_unmeasurable(form("data-examples"), &decision, &[example()]).is_some());
+        assert_eq!(why_unmeasurable(form("data-examples"), &decision, &[example(), example()]), None);
+        let exec = module("tier: exec\n");
+        assert_eq!(why_unmeasurable(Form::DATA, &exec, &[]), Some(NEEDS_CONFIDENCE));
+        assert_eq!(why_unmeasurable(Form::ENVELOPE, &exec, &[]), None);
     }
 
     #[test]
@@ -179,10 +317,37 @@ mod tests {
             input: parse(input),
             data: parse(r#"{"label": "a", "rationale": "Because."}"#),
         };
-        let examples = [example(r#"{"query": "one"}"#), example(r#"{"query": "two"}"#)];
-        let form = Form::ALL.iter().find(|form| form.name == "answer-examples").unwrap();
-        let section = section(&examples, parse(r#"{"query": "one"}"#).node(), form);
-        assert_eq!(section, "\n\nExamples:\n\nInput: {\"query\":\"two\"}\nAnswer: {\"label\":\"a\"}");
-        assert_eq!(super::section(&examples[..1], parse(r#"{"query": "one"}"#).node(), form), "");
+        let examples = [example(r#"{"query": "one", "n": 1}"#), example(r#"{"query": "two"}"#)];
+        let form = form("answer-examples");
+        // The same input, written in another way.
+        let input = parse(r#"{"n": 1.0, "query": "one"}"#);
+        let found = section(&examples, &input, form, MAX_EXAMPLES);
+        assert_eq!(found, "\n\nExamples:\n\nInput: {\"query\":\"two\"}\nAnswer: {\"label\":\"a\"}");
+        assert_eq!(section(&examples[..1], &input, form, MAX_EXAMPLES), "");
+        assert_eq!(section(&examples, &input, form, 20), "", "no part of an example");
+    }
+
+    #[test]
+    fn examples_use_a_quarter_of_the_window() {
+        assert_eq!(
+            (max_examples(None), max_examples(Some(128_000)), max_examples(Some(512))),
+            (4096, 4096, 512)
+        );
+    }
+
+    #[test]
+    fn examples_have_no_secrets_and_no_files() {
+        let cases = |module: ModuleFiles| {
+            module
+                .with("tests/a.input.json", r#"{"query": "one"}"#)
+                .with("tests/a.expected.json", r#"{"label": "a"}"#)
+                .with("tests/b.input.json", r#"{"query": "api_key=sk-abcdefghijklmnopqrstuvwx"}"#)
+                .with("tests/b.expected.json", r#"{"label": "b"}"#)
+                .load()
+                .unwrap()
+        };
+        let found = examples(&cases(files("tier: decision\n")));
+        assert_eq!(found.iter().map(|it| it.input.to_string()).collect::<Vec<_>>(), [r#"{"query":"one"}"#]);
+        assert!(examples(&cases(files("tier: decision\nmodalities: {input: [text, image]}\n"))).is_empty());
     }
 }

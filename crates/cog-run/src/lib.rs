@@ -19,6 +19,7 @@
 // `options` is what a user says of a run, and `context` what surrounds it: its session, its log of calls, the runs that lead to
 // it. `budget` limits it, `client_rules` restricts its client, and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
 
+mod asked_forms;
 mod budget;
 mod cache;
 mod call_log;
@@ -60,6 +61,7 @@ pub mod tools;
 mod trace_context;
 
 pub use crate::{
+    asked_forms::{AskedForm, AskedForms},
     budget::{Budget, BudgetLimits, BudgetUsage},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},

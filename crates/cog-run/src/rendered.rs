@@ -20,7 +20,7 @@ pub struct Rendered {
     /// The form in which the model would be asked.
     pub form: &'static Form,
     /// Why this form was chosen.
-    pub form_reason: &'static str,
+    pub form_reason: String,
     /// The constraints that the dialect cannot express or the engine does not enforce. All of them are enforced when the
     /// answer is checked.
     pub lost: Vec<Loss>,
@@ -57,7 +57,7 @@ impl PreparedRun {
             provider: provider.info().name.clone().into_owned(),
             dialect: self.rules.dialect,
             form: self.rules.form,
-            form_reason: spec.form_reason(provider.as_ref(), &request.model),
+            form_reason: spec.form_choice(provider.as_ref(), &request.model).reason.to_string(),
             lost: spec.lost(provider.as_ref(), &request.model),
             warnings,
             messages: request.messages,
@@ -91,7 +91,7 @@ impl ToJson for Rendered {
             w.field("provider", &self.provider);
             w.field("dialect", self.dialect.as_str());
             w.field("form", self.form.name);
-            w.field("form_reason", self.form_reason);
+            w.field("form_reason", &self.form_reason);
             w.field("lost", &self.lost);
             w.field("warnings", &self.warnings);
             w.field("messages", &self.messages);

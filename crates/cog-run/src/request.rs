@@ -13,7 +13,7 @@ use cog_spec::{Ask, Dialect, ErrorBody, Form, Generation, Modality, Warning, War
 use crate::{
     compiled::{Compiled, ProjectedContract},
     events::Listeners,
-    form,
+    form::{self, AskedModel, Choice},
     input::CheckedInput,
     preflight, prompt,
     tools::ToolSet,
@@ -23,8 +23,8 @@ use crate::{
 pub(crate) struct RequestSpec {
     pub(crate) module: Arc<Module>,
     pub(crate) compiled: Arc<Compiled>,
-    /// The input of the run, which is no example of itself.
-    pub(crate) input: Value,
+    /// The input of the run if its prompt may have examples, of which this input is none.
+    pub(crate) example_input: Option<Value>,
     /// The parameters that the caller of this run chose.
     pub(crate) chosen: Generation,
     /// The parameters that the runtime and the manifest prefer.
@@ -168,34 +168,31 @@ impl RequestSpec {
     /// Returns the schema of the answer in the dialect of a provider, and the instructions about it.
     pub(crate) fn output(&self, provider: &dyn Provider, model: &str) -> Option<Arc<OutputSchema>> {
         let output = &self.projected(provider, model)?.output;
-        if output.form.examples == 0 {
+        let Some(input) = self.example_input.as_ref().filter(|_| output.form.examples > 0) else {
             return Some(Arc::clone(output));
-        }
-        let section = form::section(self.compiled.examples(&self.module), self.input.node(), output.form);
+        };
+        let max = form::max_examples(provider.info().context_window(model));
+        let section = form::section(self.compiled.examples(&self.module), input, output.form, max);
         let instructions = format!("{}{section}", output.instructions).into();
         Some(Arc::new(OutputSchema { instructions, ..(**output).clone() }))
     }
 
     fn projected(&self, provider: &dyn Provider, model: &str) -> Option<&ProjectedContract> {
+        let form = self.form_choice(provider, model).form;
+        self.compiled.projected(&self.module, self.dialect(provider, model), form)
+    }
+
+    /// Returns the form in which a model is asked.
+    pub(crate) fn form_choice(&self, provider: &dyn Provider, model: &str) -> Choice<'_> {
+        let info = provider.info();
         let dialect = self.dialect(provider, model);
-        self.compiled.projected(&self.module, dialect, form::choose(self.ask(), &self.module, dialect).form)
+        let asked = AskedModel { provider: &info.name, model: info.model_or_default(model), dialect };
+        form::choose(self.ask(), &self.module, asked)
     }
 
-    fn ask(&self) -> Ask {
+    /// Returns what the caller, the settings or the manifest say about the form.
+    pub(crate) fn ask(&self) -> Ask {
         self.chosen.ask.or(self.preferred.ask).unwrap_or_default()
-    }
-
-    /// Returns why a model is asked in its form.
-    pub(crate) fn form_reason(&self, provider: &dyn Provider, model: &str) -> &'static str {
-        form::choose(self.ask(), &self.module, self.dialect(provider, model)).reason
-    }
-
-    /// Returns the warning of a form that was named and cannot be used; none if it can, or if none was named.
-    pub(crate) fn form_warning(&self) -> Option<Warning> {
-        let Ask::Form(form) = self.ask() else { return None };
-        let reason = form::obstacle(form, &self.module)?;
-        let message = format!("The model is asked in the form `envelope`, not `{form}`: {reason}.");
-        Some(Warning::new(WarningCode::SettingOmitted, message))
     }
 
     /// Returns the media kinds that the module wants and the model generates.

@@ -9,8 +9,8 @@ use cog_provider::Provider;
 use cog_spec::{Code, Envelope, ErrorBody, Generation};
 
 use crate::{
-    AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext, RunInput,
-    RunOptions,
+    AnswerCache, AskedForms, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext,
+    RunInput, RunOptions,
     compiled::Compilations,
     composition::{CompositionMode, Compositions},
     events::{Listeners, RunEvents},
@@ -212,6 +212,20 @@ impl Runtime {
         pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?
             .render()
             .await
+    }
+
+    /// Returns the forms in which the model could be asked for the answer to an input. Nothing is sent.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::stream`]; E4001 if no model is called, and E1001 if the parts of the module give its answer.
+    pub fn forms(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<AskedForms, ErrorBody> {
+        let context = RunContext::default();
+        pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?.forms()
     }
 }
 

@@ -16,6 +16,7 @@ mod cost;
 mod envelope;
 mod event;
 mod form;
+mod forms_file;
 mod generation;
 mod manifest;
 mod meta;
@@ -40,6 +41,7 @@ pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{DataError, Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use form::{Ask, Form, RationalePlace, Subject, Wording};
+pub use forms_file::{FormsFile, MeasuredForm};
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};
 pub use manifest::{
     AcceptedContext, Compat, Constraints, ContextRule, ContextTtl, DeniedPolicies, EmittedContext, Enums,

@@ -9,14 +9,15 @@ use serde_json::{Map, Value, json};
 use crate::capability::CapabilitiesDocument;
 use crate::chunk::ChunkForm;
 use crate::envelope::EnvelopeForm;
-use crate::{Meta, Risk, RiskValue};
+use crate::{FormsFile, Meta, Risk, RiskValue};
 
 /// Returns the schemas of this crate as they are published, each with the name of its file.
-pub fn documents() -> [(&'static str, Value); 3] {
+pub fn documents() -> [(&'static str, Value); 4] {
     [
         ("envelope", document::<EnvelopeForm<'_>>(include_str!("../schemas/examples/envelope.json"))),
         ("chunk", document::<ChunkForm<'_>>(include_str!("../schemas/examples/chunk.json"))),
         ("capabilities", document::<CapabilitiesDocument<'_>>("[]")),
+        ("forms", document::<FormsFile>(include_str!("../schemas/examples/forms.json"))),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! The published JSON Schemas (draft-07) of the documents that this crate and `cog-harmony` describe.
 //!
-//! `cargo xtask generate` writes `envelope`, `chunk` and `capabilities` from the types. The others are written by hand:
+//! `cargo xtask generate` writes `envelope`, `chunk`, `capabilities` and `forms` from the types. The others are written by hand:
 //! a manifest and a media item are read as trees, so that errors have a position, and no type has the form of a handoff.
 //! The schema of a message depends on its role.
 
@@ -17,6 +17,8 @@ string_enum! {
         Chunk = "chunk",
         /// The capabilities of a runtime.
         Capabilities = "capabilities",
+        /// `forms.json` of a module.
+        Forms = "forms",
         /// A Harmony message.
         Message = "message",
         /// A Harmony handoff packet.
@@ -34,6 +36,7 @@ impl Schema {
             Self::Envelope => include_str!("../schemas/envelope.schema.json"),
             Self::Chunk => include_str!("../schemas/chunk.schema.json"),
             Self::Capabilities => include_str!("../schemas/capabilities.schema.json"),
+            Self::Forms => include_str!("../schemas/forms.schema.json"),
             Self::Message => include_str!("../schemas/message.schema.json"),
             Self::Handoff => include_str!("../schemas/handoff.schema.json"),
             Self::Media => include_str!("../schemas/media.schema.json"),

@@ -47,6 +47,8 @@ string_enum! {
         CacheDamaged = "W4021",
         /// The cache cannot be read, or the answer cannot be stored in it.
         CacheUnusable = "W4024",
+        /// `forms.json` of the module is damaged, edited, or older than the module, so it does not choose the form.
+        FormsIgnored = "W4025",
         /// The handoff packet of the input is addressed to another agent.
         HandoffMisaddressed = "W4022",
         /// A text file among the artifacts of a handoff packet could not be read; the model receives only its reference.

@@ -3,17 +3,17 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, HandoffRules};
-use cog_json::Value;
 use cog_media::{Access, Delivery};
 use cog_module::{Module, Origin};
 use cog_provider::{ModelRequest, Provider};
-use cog_spec::{Ask, ErrorBody, Secret, Warning};
+use cog_spec::{Code, ErrorBody, Secret, Warning, WarningCode};
 
 use crate::{
     Budget, Providers, RunContext, RunInput, RunOptions,
     cache::{self, Cached},
     composition::{Composition, CompositionMode, CompositionProvider, PendingComposition},
     events::{Recorder, RunScope},
+    form,
     input::CheckedInput,
     media::{MediaSink, Sources},
     module_context::{ContextSink, ContextSources, InputContext},
@@ -138,15 +138,24 @@ impl Run<'_> {
         let (tools, missing) = self.tools(&chain, accepted, continued)?;
         warnings.extend(missing);
         warnings.extend(chain.check(module, self.model(), &options.delivery, tools.is_some())?);
-        let spec = self.spec(input, tools.as_deref());
+        let mut spec = self.spec(input, tools.as_deref());
         let (timeout, timeout_setting) = self.timeout();
         let first = chain.first.as_ref();
-        let (mut request, omitted) =
-            spec.first_request(first, self.model(), &chain.others, input, timeout)?;
+        let requested = spec.first_request(first, self.model(), &chain.others, input, timeout);
+        let (mut request, omitted) = match requested {
+            Err(error) if error.code == Code::InputTooLarge.into() && spec.example_input.take().is_some() => {
+                warnings.push(Warning::new(
+                    WarningCode::SettingOmitted,
+                    "The examples were left out: with them, the prompt exceeds the context window.",
+                ));
+                spec.first_request(first, self.model(), &chain.others, input, timeout)?
+            }
+            requested => requested?,
+        };
         // A run that continues creates the prompt and the input again; its other messages are stored.
         request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
         warnings.extend(omitted);
-        warnings.extend(spec.form_warning());
+        warnings.extend(spec.form_choice(first, self.model()).warning);
         Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings })
     }
 
@@ -196,10 +205,11 @@ impl Run<'_> {
         RequestSpec {
             module: Arc::clone(module),
             compiled: state.compilations.get(module),
-            input: match options.generation.ask.or(preferred.ask) {
-                Some(Ask::Form(form)) if form.examples > 0 => input.original(),
-                _ => Value::default(),
-            },
+            example_input: form::may_have_examples(
+                options.generation.ask.or(preferred.ask).unwrap_or_default(),
+                module,
+            )
+            .then(|| input.original()),
             chosen: options.generation.clone(),
             preferred,
             image: prompt::image_request(module, input).map(Arc::new),

@@ -1,9 +1,10 @@
 //! Answers of models that are asked for their data alone (ruling R91).
 
+use cog_module::forms::BestForm;
 use cog_run::{Envelope, RunOptions, ToJson as _};
 use cog_spec::{Ask, Dialect, Form, Generation, Risk};
 
-use super::support::{Scripted, code, directory, runtime_with, sample_input};
+use super::support::{Scripted, code, directory, runtime_with, sample_input, write};
 
 fn asked(form: &'static Form) -> RunOptions {
     RunOptions {
@@ -83,4 +84,49 @@ async fn form_can_be_chosen_and_a_module_may_need_its_envelope() {
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(requests[0].output.as_ref().unwrap().form, Form::ENVELOPE);
     assert!(envelope.warnings.iter().any(|warning| warning.message.contains("emits context")));
+}
+
+/// Returns the form in which a module is asked that was measured for this model of the provider `scripted`, and its answer. The
+/// prompt is replaced after the measurement.
+async fn form_after_measuring(model: &str, prompt: &str) -> (&'static Form, Envelope) {
+    let directory = directory("Answer.", &[]);
+    let module = cog_module::load(&cog_module::Origin::Directory(directory.path().to_owned())).unwrap();
+    let (provider, model) = ("scripted".to_owned(), model.to_owned());
+    module.keep_form(BestForm { provider, model, form: Form::DATA, cases: 20, right: 18 }).unwrap();
+    write(&directory, "prompt.md", prompt);
+    let data = r#"{"result": "fine", "rationale": "It was asked."}"#;
+    let provider = Scripted::replying_in_turn([data, data]).with_dialect(Dialect::LlamaCpp);
+    let (provider, runtime, module) = runtime_with(provider, &directory);
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
+    (provider.requests()[0].output.as_ref().unwrap().form, envelope)
+}
+
+#[tokio::test]
+async fn measured_form_is_used_for_its_model_and_prompt_only() {
+    let (form, envelope) = form_after_measuring("one", "Answer.").await;
+    assert_eq!((form, envelope.warnings.len()), (Form::DATA, 0), "{:?}", envelope.warnings);
+    let (form, envelope) = form_after_measuring("another", "Answer.").await;
+    assert_eq!((form, envelope.warnings.len()), (Form::ANSWER, 0), "{:?}", envelope.warnings);
+    let (form, envelope) = form_after_measuring("one", "Answer well.").await;
+    assert_eq!(form, Form::ANSWER);
+    let [warning] = envelope.warnings.as_slice() else { panic!("{:?}", envelope.warnings) };
+    assert_eq!(warning.code.as_str(), "W4025");
+    assert!(warning.message.contains("before the prompt or the schema changed"), "{}", warning.message);
+}
+
+#[tokio::test]
+async fn forms_of_a_run_have_the_one_in_use_and_reasons() {
+    let directory = directory("Answer.", &["constraints: {require_confidence: true}"]);
+    let (_, runtime, module) = runtime_with(Scripted::replying_in_turn([""]), &directory);
+    let found = runtime.forms(&module, sample_input(), RunOptions::default()).unwrap();
+    assert_eq!((found.in_use, found.is_named), (Form::ENVELOPE, false));
+    let possible: Vec<_> =
+        found.forms.iter().filter(|it| it.obstacle.is_none()).map(|it| it.form.name).collect();
+    assert_eq!(possible, ["envelope", "envelope-data-first"]);
+    assert!(found.forms[2].obstacle.unwrap().contains("requires a confidence"));
+    let named = runtime.forms(&module, sample_input(), asked(Form::ENVELOPE)).unwrap();
+    assert!(named.is_named);
+    let offline = cog_run::Runtime::offline();
+    let refused = offline.forms(&module, sample_input(), RunOptions::default()).unwrap_err();
+    assert_eq!(refused.code.as_str(), "E4001");
 }

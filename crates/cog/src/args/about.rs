@@ -140,6 +140,8 @@ pub(crate) enum SchemaName {
     Chunk,
     /// The capabilities of a runtime
     Capabilities,
+    /// `forms.json` of a module
+    Forms,
     /// A Harmony message
     Message,
     /// A Harmony handoff packet

@@ -122,6 +122,7 @@ fn text(name: SchemaName) -> &'static str {
         SchemaName::Envelope => Schema::Envelope,
         SchemaName::Chunk => Schema::Chunk,
         SchemaName::Capabilities => Schema::Capabilities,
+        SchemaName::Forms => Schema::Forms,
         SchemaName::Message => Schema::Message,
         SchemaName::Handoff => Schema::Handoff,
         SchemaName::Openapi => return cog_server::openapi(),

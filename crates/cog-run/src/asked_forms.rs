@@ -1,0 +1,71 @@
+use cog_spec::{Ask, Code, ErrorBody, Form};
+
+use crate::{
+    form,
+    plan::PreparedRun,
+    preflight,
+    request::{self, form_of},
+};
+
+/// The forms in which a module can be asked by a provider, for a comparison on its golden tests (ruling R91).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AskedForms {
+    /// The name of the provider.
+    pub provider: String,
+    /// The name of the model.
+    pub model: String,
+    /// The form in which a run without an option asks.
+    pub in_use: &'static Form,
+    /// Why this form is in use.
+    pub reason: String,
+    /// Whether the manifest or a setting names the form in use, so that no measurement changes it.
+    pub is_named: bool,
+    /// Every form, in the order of [`Form::ALL`].
+    pub forms: Vec<AskedForm>,
+}
+
+/// A form in which a module can be asked, or why it cannot be compared with the others.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct AskedForm {
+    /// The form.
+    pub form: &'static Form,
+    /// Why golden tests say nothing about it; none if they do.
+    pub obstacle: Option<&'static str>,
+}
+
+impl PreparedRun {
+    /// Returns the forms in which the model of this run could be asked.
+    pub(crate) fn forms(&self) -> Result<AskedForms, ErrorBody> {
+        let plan = &self.plan;
+        let module = &plan.spec.module;
+        let name = &module.manifest.name;
+        if plan.parts.as_ref().is_some_and(|parts| !parts.uses_own_prompt()) {
+            let message = format!("the parts of {name} give its answer, so it is asked in no form");
+            return Err(
+                ErrorBody::new(Code::InvalidInput, message).suggest("Compare the forms of each part.")
+            );
+        }
+        let provider = plan.provider.as_ref();
+        if !preflight::calls_model(provider) {
+            let message = "no model is called, and a sample says nothing about forms";
+            return Err(ErrorBody::new(Code::ProviderUnavailable, message)
+                .with_recoverable(false)
+                .suggest("Name a provider with --provider; `cog doctor --all` lists them."));
+        }
+        let examples = plan.spec.compiled.examples(module);
+        let forms = Form::ALL
+            .iter()
+            .copied()
+            .map(|form| AskedForm { form, obstacle: form::why_unmeasurable(form, module, examples) });
+        Ok(AskedForms {
+            provider: provider.info().name.clone().into_owned(),
+            model: request::model_of(&plan.request, provider).to_owned(),
+            in_use: form_of(&plan.request),
+            reason: plan.spec.form_choice(provider, &plan.request.model).reason.to_string(),
+            is_named: plan.spec.ask() != Ask::Auto,
+            forms: forms.collect(),
+        })
+    }
+}
