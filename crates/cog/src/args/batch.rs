@@ -325,7 +325,7 @@ fn delimiter(text: &str) -> Result<u8, &'static str> {
     }
 }
 
-fn dollars(text: &str) -> Result<f64, &'static str> {
+pub(super) fn dollars(text: &str) -> Result<f64, &'static str> {
     let amount = text.trim_start_matches('$').parse::<f64>().ok();
     amount.filter(|it| it.is_finite() && *it > 0.0).ok_or("not an amount of US dollars, such as 2.50")
 }

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, ValueEnum};
 use cog_spec::{ChunkType, OnViolation, Risk};
 
-use super::{GenerationArgs, ModelArgs, keyword, model::providers};
+use super::{GenerationArgs, ModelArgs, batch::dollars, keyword, model::providers};
 
 /// The module and its input.
 #[derive(Debug, Args)]
@@ -307,6 +307,7 @@ Examples:
   cog test my-module --provider openai --repeat 10 --jobs 8
   cog test my-module --provider openai,anthropic --matrix --format html -o report.html
   cog test my-module --provider openai --model gpt-6-luna,gpt-6-sol --matrix
+  cog test my-module --provider openai --forms --keep
   cog test my-module --provider openai --update")]
 pub(crate) struct TestArgs {
     /// Module names, or paths of their directories [default: the working directory]
@@ -327,6 +328,22 @@ pub(crate) struct TestArgs {
     /// Compare the comma-separated providers in --provider, or models in --model; each runs every case
     #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
     pub(crate) matrix: bool,
+    /// Run every case in each form in which the model can be asked, and compare the forms
+    ///
+    /// The report shows, for each form, how many answers are right with an exact 95 % interval, the exact paired test against
+    /// the form in use, the runs whose first reply met the contract, and tokens, time and cost. With `--record`, each form is
+    /// recorded; without a provider, these recordings are replayed.
+    #[arg(long, conflicts_with_all = ["update", "require_model"])]
+    pub(crate) forms: bool,
+    /// Store the best form for the model in forms.json of the module, where the form `auto` finds it
+    ///
+    /// The form in use stays unless another is better: more often right according to the paired test (p < 0.05), or at least as
+    /// often right and cheaper.
+    #[arg(long, requires = "forms", conflicts_with = "case")]
+    pub(crate) keep: bool,
+    /// Stop calling the model when all calls together cost this many US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
+    pub(crate) max_cost: Option<f64>,
     /// Provider that judges `$judge` criteria in expected files [default: the provider under test]
     #[arg(long, value_name = "NAME", value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) judge: Option<String>,

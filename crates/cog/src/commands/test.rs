@@ -3,6 +3,7 @@
 mod answer;
 mod case;
 mod formats;
+mod forms;
 mod plan;
 mod report;
 
@@ -12,7 +13,7 @@ use cog_host::{
     Host, Use, providers,
     settings::{Environment, Settings},
 };
-use cog_run::{Providers, Runtime};
+use cog_run::{Budget, BudgetLimits, Providers, Runtime};
 use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
 
@@ -31,6 +32,7 @@ use crate::{
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.output.as_deref())?;
+    forms::check(args)?;
     let settings = load_run_settings(args.model.flags(), environment, console)?;
     if args.record {
         check_recorded(&settings, console)?;
@@ -41,13 +43,17 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
         args,
         judge: judge.map(|providers| runtime_with(providers, &settings)).transpose()?,
         settings: &settings,
+        budget: args.max_cost.map(budget),
         runtime: runtime_with(Providers::offline(), &settings)?,
         console,
     };
     let plan = bench.plan(targets)?;
+    if args.forms {
+        return forms::compare(&bench, &plan);
+    }
     let Some(attempts) = runtime::wait(bench.attempts(&plan))? else { return Ok(Exit::Interrupted) };
     let report = bench.report(plan, attempts);
-    bench.print(&report)?;
+    bench.print(&bench.format(&report))?;
     Ok(report.exit())
 }
 
@@ -55,6 +61,11 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
 fn runtime_with(providers: Providers, settings: &Settings) -> Result<Runtime, ErrorBody> {
     let host = Host { providers: Some(providers.into()), ..Host::new(settings) };
     Ok(host.runtime(Use::Test)?.runtime)
+}
+
+/// Returns the budget of all calls.
+fn budget(max_cost: f64) -> Budget {
+    Budget::new("`cog test`", BudgetLimits { max_cost: Some(max_cost), ..BudgetLimits::default() })
 }
 
 /// Checks that a provider is selected whose answers can be recorded, and reports which.
@@ -71,6 +82,8 @@ fn check_recorded(settings: &Settings, console: &Console) -> Result<(), CliError
 struct Bench<'a> {
     args: &'a TestArgs,
     settings: &'a Settings,
+    /// What all calls may cost together, with `--max-cost`.
+    budget: Option<Budget>,
     /// Loads modules. Replays and recordings run in a runtime of their own.
     runtime: Runtime,
     /// Judges criteria, if `--judge` names a provider.
@@ -121,17 +134,20 @@ impl Bench<'_> {
         Report { suites, requires_model: self.args.require_model, requires_tests: !self.args.all }
     }
 
-    fn print(&self, report: &Report) -> Result<(), CliError> {
-        let text = match self.args.format {
+    fn format(&self, report: &Report) -> String {
+        match self.args.format {
             ReportFormat::Human => report.describe(self.console),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
             ReportFormat::Junit => formats::junit(report),
             ReportFormat::Html => formats::page(report),
             ReportFormat::Github => formats::annotations(report),
-        };
+        }
+    }
+
+    fn print(&self, text: &str) -> Result<(), CliError> {
         match self.args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
-            Some(path) => emit::file(path, &text, self.console),
-            None => Ok(self.console.print(&text)?),
+            Some(path) => emit::file(path, text, self.console),
+            None => Ok(self.console.print(text)?),
         }
     }
 }

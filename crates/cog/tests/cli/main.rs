@@ -24,6 +24,8 @@ mod doctor;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
+mod forms;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod handoff;

@@ -10,7 +10,7 @@ use cog_module::{
     golden::{self, GoldenCase, Mismatch},
 };
 use cog_run::{RunInput, RunOptions, Runtime};
-use cog_spec::{Code, Envelope, ErrorBody};
+use cog_spec::{Ask, Code, Envelope, ErrorBody, Form, Generation};
 use serde_json::json;
 
 use super::{
@@ -46,7 +46,7 @@ impl Bench<'_> {
         };
         let is_shown = matches!(verdict, Verdict::Failed(_)) && envelope.is_ok();
         let answer = is_shown.then(|| Answer::new(job.case, &json));
-        Attempt { verdict, figures: Some(Figures::new(&envelope.meta)), answer }
+        Attempt { verdict, figures: Some(Figures::new(&envelope)), answer }
     }
 
     /// Returns the answer of a case, if there is a provider or a recording.
@@ -54,13 +54,13 @@ impl Bench<'_> {
         let source = self.source(job)?;
         let tape = match &source {
             AnswerSource::ContractOnly => return Ok(None),
-            AnswerSource::Call(runtime) => return Ok(Some(execute(runtime, job).await)),
+            AnswerSource::Call(runtime) => return Ok(Some(self.execute(runtime, job, &source).await)),
             AnswerSource::Record(directory) => RecordMode::Record(directory),
             AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
         let host = Host { record_mode: tape, tools: job.variant.tools.clone(), ..Host::new(self.settings) };
         let Hosted { runtime, recording, .. } = host.runtime(Use::Test)?;
-        let envelope = execute(&runtime, job).await;
+        let envelope = self.execute(&runtime, job, &source).await;
         // A later replay would fail, or test something else.
         match recording.error() {
             Some(error) => Err(error.into()),
@@ -68,16 +68,31 @@ impl Bench<'_> {
         }
     }
 
+    async fn execute(&self, runtime: &Runtime, job: &Job<'_>, source: &AnswerSource<'_>) -> Envelope {
+        let input = RunInput::Json(job.case.input.clone());
+        let mut options = self.run_options(job.form);
+        if matches!(source, AnswerSource::Replay(_)) {
+            options.budgets.clear(); // a replay costs nothing
+        }
+        runtime.run(job.module, input, options).await
+    }
+
+    /// Returns the options of a run, in a form if forms are compared.
+    pub(super) fn run_options(&self, form: Option<&'static Form>) -> RunOptions {
+        let generation = Generation { ask: form.map(Ask::Form), ..Generation::default() };
+        RunOptions { generation, budgets: Vec::from_iter(self.budget.clone()), ..RunOptions::default() }
+    }
+
     fn source<'a>(&self, job: &Job<'a>) -> Result<AnswerSource<'a>, ErrorBody> {
-        Ok(match (&job.variant.runtime, &job.case.cassette) {
+        Ok(match (&job.variant.runtime, recording(job.module, job.case, job.form)) {
             (Some(runtime), _) => AnswerSource::Call(runtime),
             (None, _) if self.args.record => {
-                let directory = cassette(job.module, job.case)?;
+                let directory = cassette(job.module, job.case, job.form)?;
                 // A recording appends, and calls of the old one could be replayed later.
                 delete_recording(&directory)?;
                 AnswerSource::Record(directory)
             }
-            (None, Some(directory)) => AnswerSource::Replay(directory.clone()),
+            (None, Some(directory)) => AnswerSource::Replay(directory),
             (None, None) => AnswerSource::ContractOnly,
         })
     }
@@ -132,16 +147,22 @@ fn failure(error: &ErrorBody) -> Mismatch {
     }
 }
 
-async fn execute(runtime: &Runtime, job: &Job<'_>) -> Envelope {
-    let input = RunInput::Json(job.case.input.clone());
-    runtime.run(job.module, input, RunOptions::default()).await
+/// Returns the directory in which the exchange of a case is recorded; only modules on disk can be recorded.
+fn cassette(module: &Module, case: &GoldenCase, form: Option<&Form>) -> Result<PathBuf, ErrorBody> {
+    match (&module.origin, case.input_file.parent()) {
+        (Origin::Directory(_), Some(directory)) => Ok(directory.join(match form {
+            Some(form) => format!("{}.{form}.cassette", case.name),
+            None => format!("{}.cassette", case.name),
+        })),
+        _ => Err(answer::built_in(module)),
+    }
 }
 
-/// Returns the directory of a case's recording; only modules on disk can be recorded.
-fn cassette(module: &Module, case: &GoldenCase) -> Result<PathBuf, ErrorBody> {
-    match (&module.origin, case.input_file.parent()) {
-        (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
-        _ => Err(answer::built_in(module)),
+/// Returns the recording of a case, in a form if forms are compared; none if there is none.
+pub(super) fn recording(module: &Module, case: &GoldenCase, form: Option<&Form>) -> Option<PathBuf> {
+    match form {
+        Some(_) => cassette(module, case, form).ok().filter(|directory| directory.is_dir()),
+        None => case.cassette.clone(),
     }
 }
 
@@ -193,7 +214,7 @@ impl Bench<'_> {
         let answer = envelope.get("data").unwrap_or(envelope.node()).to_serde();
         let input = json!({ "criterion": criterion, "answer": answer, "input": job.case.input.to_serde() });
         let module = self.runtime.load(MODULE)?;
-        let judged = runtime.run(&module, RunInput::Json(Value::from(input)), RunOptions::default()).await;
+        let judged = runtime.run(&module, RunInput::Json(Value::from(input)), self.run_options(None)).await;
         if let Some(error) = judged.error() {
             return Err(error.clone());
         }

@@ -47,16 +47,18 @@ fn table(report: &Report) -> String {
 /// A table for each module that runs on several models: the verdict of each case on each of them.
 fn comparison(report: &Report) -> String {
     let modules = report.suites.chunk_by(|one, other| one.module == other.module);
-    modules.filter(|suites| suites.len() > 1).map(grid).collect()
+    let compared = modules.filter(|suites| suites.len() > 1);
+    compared.map(|suites| grid(&suites.iter().collect::<Vec<_>>())).collect()
 }
 
-fn grid(suites: &[Suite]) -> String {
+/// The verdict of each case in each suite; the suites have the same cases.
+pub(super) fn grid(suites: &[&Suite]) -> String {
     let Some((name, Ok(cases))) = suites.first().map(|suite| (&suite.module, &suite.cases)) else {
         return String::new();
     };
     let mut table = format!("<h2>{}</h2>\n<table>\n<tr><th>Case", Escaped(name));
     for column in suites.iter().filter_map(|suite| suite.column.as_ref()) {
-        table += &format!("<th>{}", Escaped(&column.to_string()));
+        table += &format!("<th>{}", Escaped(&column.heading()));
     }
     for (index, case) in cases.iter().enumerate() {
         table += &format!("\n<tr><td>{}", Escaped(&case.name));
@@ -93,7 +95,8 @@ fn class_of(verdict: &str) -> &'static str {
     }
 }
 
-fn section(suite: &Suite) -> String {
+/// The details of all cases of a suite.
+pub(super) fn section(suite: &Suite) -> String {
     let title = suite.title();
     let mut section = format!("<h2 id=\"{}\">{}</h2>\n", Escaped(&id(suite)), Escaped(&title));
     match &suite.cases {

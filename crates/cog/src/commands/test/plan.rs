@@ -15,7 +15,7 @@ use cog_module::{
     golden::{self, GoldenCase},
 };
 use cog_run::{Runtime, tools::Tool};
-use cog_spec::ErrorBody;
+use cog_spec::{ErrorBody, Form};
 
 use super::Bench;
 use crate::{
@@ -39,19 +39,32 @@ pub(super) struct Variant {
     pub(super) tools: Vec<Arc<dyn Tool>>,
 }
 
-/// A provider and its model, which are compared with others.
+/// A provider and its model, which are compared with others, or a form in which the model is asked.
 #[derive(Clone, PartialEq)]
 pub(super) struct Column {
-    pub(super) provider: &'static str,
+    pub(super) provider: String,
     /// Empty for the offline provider.
     pub(super) model: String,
+    /// The form, if forms are compared.
+    pub(super) form: Option<&'static Form>,
+}
+
+impl Column {
+    /// Returns what distinguishes it from the other columns of its table.
+    pub(super) fn heading(&self) -> String {
+        self.form.map_or_else(|| self.to_string(), |form| form.name.to_owned())
+    }
 }
 
 impl Display for Column {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.model.as_str() {
-            "" => f.write_str(self.provider),
-            model => write!(f, "{}/{model}", self.provider),
+            "" => f.write_str(&self.provider)?,
+            model => write!(f, "{}/{model}", self.provider)?,
+        }
+        match self.form {
+            Some(form) => write!(f, " in the form {form}"),
+            None => Ok(()),
         }
     }
 }
@@ -64,7 +77,7 @@ pub(super) struct PlannedModule {
 }
 
 pub(super) struct LoadedModule {
-    module: Arc<Module>,
+    pub(super) module: Arc<Module>,
     pub(super) cases: Vec<GoldenCase>,
     /// The files that cannot be read as cases.
     pub(super) problems: Vec<Diagnostic>,
@@ -76,6 +89,8 @@ pub(super) struct Job<'a> {
     pub(super) module: &'a Arc<Module>,
     pub(super) case: &'a GoldenCase,
     pub(super) variant: &'a Variant,
+    /// The form in which the model is asked, if forms are compared.
+    pub(super) form: Option<&'static Form>,
 }
 
 impl Plan {
@@ -90,7 +105,7 @@ impl Plan {
             let loaded = planned.loaded.as_ref().ok();
             loaded.into_iter().flat_map(move |LoadedModule { module, cases, .. }| {
                 cases.iter().flat_map(move |case| {
-                    (0..repeat).map(move |_| Job { name: &planned.name, module, case, variant })
+                    (0..repeat).map(move |_| Job { name: &planned.name, module, case, variant, form: None })
                 })
             })
         })
@@ -125,7 +140,8 @@ impl Bench<'_> {
         let targets = providers::each(self.settings, &models)?.into_iter();
         targets
             .map(|MatrixTarget { provider, model, providers }| {
-                self.variant(Some(Column { provider, model }), Some(providers.into()), tools.clone())
+                let column = Column { provider: provider.to_owned(), model, form: None };
+                self.variant(Some(column), Some(providers.into()), tools.clone())
             })
             .collect()
     }
@@ -145,8 +161,9 @@ impl Bench<'_> {
     fn server_tools(&self, modules: &[PlannedModule]) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
         let calls_model = self.args.record || self.args.model.names_provider();
         let loaded = modules.iter().filter_map(|module| module.loaded.as_ref().ok());
-        let answered =
-            loaded.filter(|loaded| loaded.cases.iter().any(|case| calls_model || case.cassette.is_some()));
+        let answered = loaded.filter(|loaded| {
+            loaded.cases.iter().any(|case| calls_model || self.args.forms || case.cassette.is_some())
+        });
         let answered: Vec<_> = answered.map(|loaded| Arc::clone(&loaded.module)).collect();
         let started = mcp::start(self.settings, Needed::ByLoaded(&answered))?;
         started.skipped.iter().for_each(|sentence| self.console.note(sentence));

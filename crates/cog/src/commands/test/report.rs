@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Severity, golden::Mismatch};
-use cog_spec::{Code, Cost, ErrorBody, Meta, Usage};
+use cog_spec::{Category, Code, Cost, Envelope, ErrorBody, ErrorCode, Usage};
 
-use super::{answer::Answer, plan::Column};
+use super::{answer::Answer, forms::Outcome, plan::Column};
 use crate::{
     error::Exit,
     output::{Console, Palette, Table},
@@ -278,6 +278,16 @@ impl CaseReport {
         self.decisive().map_or(&Verdict::ContractOnly, |attempt| &attempt.verdict)
     }
 
+    /// Returns the outcome of the case for a comparison of forms.
+    pub(super) fn outcome(&self) -> Outcome {
+        let is_answered = |attempt: &Attempt| attempt.figures.as_ref().is_some_and(|it| it.unanswered == 0);
+        match self.verdict() {
+            Verdict::Passed if self.attempts.iter().all(is_answered) => Outcome::Right,
+            Verdict::Failed(_) if self.attempts.iter().all(is_answered) => Outcome::Wrong,
+            _ => Outcome::Unknown,
+        }
+    }
+
     /// Returns the number of runs that passed, and of all.
     pub(super) fn passed(&self) -> (usize, usize) {
         let verdicts = self.attempts.iter().map(|attempt| &attempt.verdict);
@@ -339,7 +349,7 @@ impl ToJson for Suite {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("module", &self.module);
-            w.optional("provider", &self.column.as_ref().map(|column| column.provider));
+            w.optional("provider", &self.column.as_ref().map(|column| column.provider.as_str()));
             w.optional("model", &self.column.as_ref().map(|column| column.model.as_str()));
             match &self.cases {
                 Ok(cases) => w.field("cases", &Array(cases)),
@@ -379,13 +389,23 @@ pub(super) struct Figures {
     usage: Option<Usage>,
     /// The lowest and the highest confidence.
     confidence: Option<(f64, f64)>,
+    /// The runs whose first reply of the model met the contract.
+    pub(super) conforming: u32,
+    /// The runs without an answer of the model: the provider failed, or a limit was reached.
+    unanswered: u32,
 }
 
 impl Figures {
     /// Creates the figures of one run.
-    pub(super) fn new(meta: &Meta) -> Self {
+    pub(super) fn new(envelope: &Envelope) -> Self {
+        let meta = &envelope.meta;
+        let is_unanswered = envelope.error().is_some_and(is_about_provider);
+        let is_conforming =
+            !is_unanswered && meta.runtime.attempts.is_none() && !envelope.error().is_some_and(is_violation);
         Self {
             runs: 1,
+            conforming: u32::from(is_conforming),
+            unanswered: u32::from(is_unanswered),
             time_ms: meta.runtime.processing_time_ms.unwrap_or_default(),
             usage: meta.runtime.usage.clone(),
             confidence: meta.confidence.map(|confidence| (confidence, confidence)),
@@ -406,7 +426,14 @@ impl Figures {
             }
             (one, other) => one.or(other),
         };
-        Self { runs: self.runs + other.runs, time_ms: self.time_ms + other.time_ms, usage, confidence }
+        Self {
+            runs: self.runs + other.runs,
+            time_ms: self.time_ms + other.time_ms,
+            usage,
+            confidence,
+            conforming: self.conforming + other.conforming,
+            unanswered: self.unanswered + other.unanswered,
+        }
     }
 
     /// Formats the time of one run, on average: `320 ms`.
@@ -422,6 +449,16 @@ impl Figures {
     /// Formats the output tokens.
     pub(super) fn output(&self) -> String {
         self.usage.as_ref().map_or_else(|| "unknown".to_owned(), |usage| usage.output_tokens.to_string())
+    }
+
+    /// Formats the share of runs whose first reply met the contract: `3 of 4`.
+    pub(super) fn conforming(&self) -> String {
+        format!("{} of {}", self.conforming, self.runs - self.unanswered)
+    }
+
+    /// Returns the input and output tokens together, if they are known.
+    pub(super) fn tokens(&self) -> Option<u64> {
+        self.usage.as_ref().map(|usage| usage.input_tokens + usage.output_tokens)
     }
 
     /// Returns the cost of all runs, if it is known.
@@ -458,5 +495,23 @@ impl Figures {
             w.field("min_confidence", &low);
             w.field("max_confidence", &high);
         }
+    }
+}
+
+/// Whether an error says that no model answered: the provider, a limit or the runtime failed, or the reply broke off.
+fn is_about_provider(error: &ErrorBody) -> bool {
+    match &error.code {
+        ErrorCode::Standard(Code::StreamInterrupted | Code::StreamTimeout) => true,
+        ErrorCode::Standard(code) => code.category() == Category::Runtime,
+        ErrorCode::Declared(_) => false,
+    }
+}
+
+/// Whether an error says that the answer of the model is not what the contract requires, or was cut.
+fn is_violation(error: &ErrorBody) -> bool {
+    match &error.code {
+        ErrorCode::Standard(Code::ParseError | Code::TokenLimit) => true,
+        ErrorCode::Standard(code) => code.category() == Category::Output,
+        ErrorCode::Declared(_) => false,
     }
 }
