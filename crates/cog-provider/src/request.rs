@@ -36,8 +36,8 @@ pub struct ModelRequest {
     /// Whether the limit of output tokens has its other name in Chat Completions: `max_completion_tokens` instead of
     /// `max_tokens`, or the reverse. Servers that copy the protocol may know only one of them.
     pub renames_token_limit: bool,
-    /// Whether the system text is the beginning of the first message of the user in Chat Completions. The templates of some
-    /// models have no system role.
+    /// Whether the system text is the beginning of the first message of the user. The templates of some models have no system
+    /// role, and small models follow one message better. Protocols with a parameter for the system text use that.
     pub merges_system: bool,
     /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,

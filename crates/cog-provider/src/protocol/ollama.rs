@@ -111,8 +111,9 @@ const OPTIONS: Options = Options { max_tokens: "num_predict", seed: Some("seed")
 
 fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     w.field("model", context.model);
+    let messages = context.messages();
     w.key("messages").array(|w| {
-        turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
+        turns(&*messages).iter().for_each(|turn| write_turn(w, turn, context));
     });
     // The protocol has no member for the choice: without tools the model calls none.
     let tools = context.request.tools.as_deref().filter(|tools| tools.choice != ToolChoice::None);

@@ -12,7 +12,7 @@ use super::{
     decoder::{Event, FrameDecoder},
     parts::{
         self, Options, Turn, accepted, cached_text, choice_name, filename, function_tool, only_text,
-        projected, schema_name, turns, with_merged_system,
+        projected, schema_name, turns,
     },
     reply::{Reply, check_error, count, elements, index, string},
 };
@@ -228,10 +228,8 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let quirks = &context.vendor.quirks;
     let streams = streams(context);
     w.field("model", context.model);
-    let messages = context.request.messages.messages();
-    let merged = context.request.merges_system.then(|| with_merged_system(messages));
-    let messages = merged.as_deref().unwrap_or(messages);
-    w.key("messages").array(|w| turns(messages).iter().for_each(|turn| write_turn(w, turn, context)));
+    let messages = context.messages();
+    w.key("messages").array(|w| turns(&*messages).iter().for_each(|turn| write_turn(w, turn, context)));
     if let Some(tools) = &context.request.tools {
         write_tools(w, tools, context);
     }

@@ -255,7 +255,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let verbosity = context.request.generation.verbosity;
     w.field("model", context.model);
     w.key("input").array(|w| {
-        turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
+        turns(&*context.messages()).iter().for_each(|turn| write_turn(w, turn, context));
     });
     if let Some(tools) = &context.request.tools {
         write_tools(w, tools, context);

@@ -1,5 +1,7 @@
 //! Functions that the request mappings share.
 
+use std::borrow::Cow;
+
 use cog_harmony::{
     FilePart, ImagePart, Message, Part, Role, ToolCall, ToolChoice, ToolDefinition, wire::data_url,
 };
@@ -205,8 +207,19 @@ pub(crate) fn split_system<'a>(context: &RequestContext<'a>) -> (Option<String>,
     (Some(text).filter(|text| !text.is_empty()), turns(messages))
 }
 
-/// Returns the messages with the system text at the beginning of the first message of the user.
-pub(crate) fn with_merged_system(messages: &[Message]) -> Vec<Message> {
+impl<'a> RequestContext<'a> {
+    /// Returns the messages as they are sent: with the system text at the beginning of the first message of the user, if the
+    /// request has it there.
+    pub(crate) fn messages(&self) -> Cow<'a, [Message]> {
+        let messages = self.request.messages.messages();
+        match self.request.merges_system {
+            true => Cow::Owned(with_merged_system(messages)),
+            false => Cow::Borrowed(messages),
+        }
+    }
+}
+
+fn with_merged_system(messages: &[Message]) -> Vec<Message> {
     let (system, others): (Vec<_>, Vec<_>) =
         messages.iter().cloned().partition(|message| message.role == Role::System);
     let text = system.iter().map(Message::text).collect::<Vec<_>>().join("\n\n");

@@ -101,6 +101,16 @@ fn every_vendor_gets_its_own_format() {
 }
 
 #[test]
+fn system_text_can_be_the_beginning_of_the_first_message() {
+    for name in ["llamacpp", "ollama", "openai"] {
+        let request = ModelRequest { merges_system: true, ..request_for(Dialect::Prompt) };
+        let text = rendered(name, &request).unwrap();
+        let merged = r#""content": "Answer in JSON.\n\n{\"code\":\"x = 1\"}""#;
+        assert!(text.contains(merged) && !text.contains(r#""system""#), "{name}: {text}");
+    }
+}
+
+#[test]
 fn generation_options_have_each_vendors_names() {
     for name in ["deepseek", "mistral", "gemini", "ollama"] {
         let vendor = Vendor::by_name(name).unwrap();
