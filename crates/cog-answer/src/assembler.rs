@@ -235,7 +235,7 @@ impl Assembler {
         }
     }
 
-    /// Counts a call that was lost before another provider was called.
+    /// Counts a call whose reply is not read: another provider was called, or it explains the answer.
     pub fn add_lost_call(&mut self, estimate: &Usage) {
         self.is_cost_unknown |= estimate.cost.is_none();
         self.add_usage(&Usage { uncounted_calls: Some(1), ..estimate.clone() });

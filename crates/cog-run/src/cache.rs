@@ -3,7 +3,10 @@
 use std::{
     io,
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -200,7 +203,7 @@ fn damaged() -> Warning {
 }
 
 /// The form of keys. Another version of this program may check answers in another way.
-const VERSION: &str = concat!("cog-cache-1 ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("cog-cache-2 ", env!("CARGO_PKG_VERSION"));
 
 /// Returns the key of the answer to a request: the hash of the module, the input with its context, the messages, the provider
 /// with its URL, the model, the settings, and who runs the module. None if the answer must not be cached.
@@ -264,12 +267,14 @@ fn hash<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
 pub(crate) struct Replay {
     info: ProviderInfo,
     reply: CachedReply,
+    /// The number of calls so far: each has its own reply.
+    calls: AtomicUsize,
 }
 
 impl Replay {
     /// Returns the provider of a reply, which the provider with this description had sent.
     pub(crate) fn new(info: &ProviderInfo, reply: CachedReply) -> Self {
-        Self { info: info.clone(), reply }
+        Self { info: info.clone(), reply, calls: AtomicUsize::new(0) }
     }
 }
 
@@ -280,7 +285,9 @@ impl Provider for Replay {
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         let started = ModelEvent::Started { model: self.reply.model.clone(), id: None, fingerprint: None };
-        let texts = self.reply.texts.iter().cloned().map(ModelEvent::Text);
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let texts = self.reply.replies.get(call).or(self.reply.replies.last());
+        let texts = texts.into_iter().flatten().cloned().map(ModelEvent::Text);
         // The model is not called, so the answer costs nothing.
         let end = [ModelEvent::Usage(Usage::default()), ModelEvent::Finished(FinishReason::Stop)];
         let events = std::iter::once(started).chain(texts).chain(end);
@@ -297,13 +304,13 @@ pub(crate) struct CachedReply {
     stored_ms: u64,
     /// The model that replied, as the provider named it.
     model: Option<String>,
-    /// The parts of the reply in their order.
-    texts: Vec<String>,
+    /// The parts of the answer in their order, then those of the rationale if a second call gave it.
+    replies: Vec<Vec<String>>,
 }
 
 impl CachedReply {
-    fn new(key: &str, stored_ms: u64, model: Option<String>, texts: Vec<String>) -> Self {
-        let mut reply = Self { checksum: String::new(), stored_ms, model, texts };
+    fn new(key: &str, stored_ms: u64, model: Option<String>, replies: Vec<Vec<String>>) -> Self {
+        let mut reply = Self { checksum: String::new(), stored_ms, model, replies };
         reply.checksum = reply.hash(key);
         reply
     }
@@ -315,28 +322,38 @@ impl CachedReply {
 
     fn hash(&self, key: &str) -> String {
         let model = format!("{:?}", self.model);
-        let about = [key, &self.stored_ms.to_string(), &model].map(str::to_owned);
-        hash(about.iter().chain(&self.texts))
+        let mut texts = vec![key.to_owned(), self.stored_ms.to_string(), model];
+        for reply in &self.replies {
+            texts.push(reply.len().to_string());
+            texts.extend_from_slice(reply);
+        }
+        hash(&texts)
     }
 }
 
-/// Records the reply of a model, and stores it if its answer is successful.
+/// Records the replies of a model to one request, and stores them if the answer is successful.
 pub(crate) struct CacheSink {
     cache: AnswerCache,
     key: CacheKey,
     model: Option<String>,
-    texts: Vec<String>,
+    replies: Vec<Vec<String>>,
     is_complete: bool,
 }
 
 impl CacheSink {
     pub(crate) fn new(cache: AnswerCache, key: CacheKey) -> Self {
-        Self { cache, key, model: None, texts: Vec::new(), is_complete: false }
+        Self { cache, key, model: None, replies: Vec::new(), is_complete: false }
     }
 
-    /// Forgets the reply so far, as the model is called again.
+    /// Forgets the replies so far, as the model is asked for its answer again.
     pub(crate) fn restart(&mut self) {
-        self.texts.clear();
+        self.replies.clear();
+        self.add_reply();
+    }
+
+    /// Begins the next reply.
+    pub(crate) fn add_reply(&mut self) {
+        self.replies.push(Vec::new());
         self.is_complete = false;
     }
 
@@ -344,18 +361,20 @@ impl CacheSink {
     pub(crate) fn observe(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Started { model, .. } => self.model.clone_from(model),
-            ModelEvent::Text(text) => self.texts.push(text.clone()),
+            ModelEvent::Text(text) => {
+                self.replies.last_mut().into_iter().for_each(|reply| reply.push(text.clone()));
+            }
             ModelEvent::Finished(reason) => self.is_complete = *reason == FinishReason::Stop,
             _ => {}
         }
     }
 
-    /// Stores the reply, if it is complete. Returns a warning if it cannot be stored: the answer does not depend on it.
+    /// Stores the replies, if the last one is complete. Returns a warning if it cannot be stored: the answer does not depend on it.
     pub(crate) fn store(self, now: SystemTime) -> Option<Warning> {
         if !self.is_complete {
             return None;
         }
-        let reply = CachedReply::new(&self.key.hash, clock::millis(now), self.model, self.texts);
+        let reply = CachedReply::new(&self.key.hash, clock::millis(now), self.model, self.replies);
         let error = self.cache.write(&self.key, &reply).err()?;
         let message = format!("The answer was not stored in the cache: {error}.");
         Some(Warning::new(WarningCode::CacheUnusable, message))
@@ -376,7 +395,7 @@ mod tests {
     }
 
     fn reply(at: u64) -> CachedReply {
-        CachedReply::new(KEY, at * 1_000, Some("m".to_owned()), vec!["a".to_owned(), "é".to_owned()])
+        CachedReply::new(KEY, at * 1_000, Some("m".to_owned()), vec![vec!["a".to_owned(), "é".to_owned()]])
     }
 
     fn time(seconds: u64) -> SystemTime {

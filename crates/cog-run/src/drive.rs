@@ -14,11 +14,10 @@ use cog_provider::{ModelStream, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, ErrorCode, Fallback, ModelEvent, ModelMedia, Progress, Usage};
 use tokio::{
     sync::OwnedSemaphorePermit,
-    task::consume_budget,
     time::{Instant, timeout_at},
 };
 
-use self::reply::{Arrived, Reply};
+use self::reply::{Arrived, Called, Reply, is_lost};
 use crate::{
     budget::{self, OpenCall},
     clock,
@@ -219,22 +218,10 @@ impl Driver {
         if let Some(cache) = &mut self.run.cache {
             cache.restart();
         }
-        self.record_request();
-        self.open_call();
-        self.output_bytes = 0;
-        let call = async { self.run.provider.call(&self.run.request).await };
-        let reply = tokio::select! {
-            biased;
-            reason = self.run.cancellation.wait() => return self.lose_reply(assembler, reason.error()),
-            reply = timeout_at(self.deadline(), call) => reply,
-        };
-        match reply {
-            Ok(Ok(reply)) => State::Reading(assembler, reply),
-            Ok(Err(error)) => self.handle_error(assembler, &error),
-            Err(_) => {
-                self.call.iter_mut().for_each(|call| call.time_out());
-                self.lose_reply(assembler, self.timeout_error())
-            }
+        match self.open().await {
+            Called::Reply(reply) => State::Reading(assembler, reply),
+            Called::Failed(error) => self.handle_error(assembler, &error),
+            Called::Lost(error) => self.lose_reply(assembler, error),
         }
     }
 
@@ -249,7 +236,7 @@ impl Driver {
     /// Handles a call that returned no reply.
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
         self.call.iter_mut().for_each(|call| call.fail(error));
-        let is_lost = matches!(error.code(), Code::StreamTimeout | Code::StreamInterrupted);
+        let is_lost = is_lost(error);
         if is_lost && self.run.others.is_empty() {
             return self.lose_reply(assembler, self.error_of(error)); // the model may have worked
         }
@@ -321,23 +308,14 @@ impl Driver {
         assembler.set_request(dialect, request::form_of(&self.run.request));
     }
 
-    /// Reads the complete reply. Available events are processed before it waits.
+    /// Reads the complete reply.
     async fn read(&mut self, mut assembler: Box<Assembler>, reply: ModelStream) -> State {
         let cancellation = self.run.cancellation.clone();
         let mut cancelled = pin!(cancellation.wait());
         let mut reply = Reply::new(reply, self.deadline());
         loop {
-            // A recording or a fast provider has all events at once: without these two lines, such a reply would neither let other
-            // tasks run nor notice a cancellation, which is polled only while no event is available.
-            consume_budget().await;
-            if let Some(reason) = cancellation.reason() {
-                return self.lose_reply(assembler, reason.error());
-            }
             let due = assembler.due().map(|due| self.instant_at(due));
-            let arrived = reply.next(due, cancelled.as_mut()).await;
-            if let Arrived::Event(event) = &arrived {
-                self.observe(event);
-            }
+            let arrived = self.next(&mut reply, due, cancelled.as_mut()).await;
             let step = match arrived {
                 Arrived::Event(ModelEvent::Media(media)) => match Box::pin(self.check(media)).await {
                     Ok(()) => Step::Continue,
@@ -356,15 +334,7 @@ impl Driver {
                     Step::Continue
                 }
                 Arrived::Complete => Step::Stop,
-                Arrived::Failed(error) => {
-                    self.call.iter_mut().for_each(|call| call.fail(&error));
-                    return self.lose_reply(assembler, self.error_of(&error));
-                }
-                Arrived::TimedOut => {
-                    self.call.iter_mut().for_each(|call| call.time_out());
-                    return self.lose_reply(assembler, self.timeout_error());
-                }
-                Arrived::Cancelled(reason) => return self.lose_reply(assembler, reason.error()),
+                Arrived::Lost(error) => return self.lose_reply(assembler, error),
             };
             if step == Step::Stop {
                 drop(reply); // closes the connection before tools run, which may take minutes

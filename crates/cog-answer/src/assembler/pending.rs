@@ -123,6 +123,11 @@ impl PendingReply {
         self.assembler.add_usage(usage);
     }
 
+    /// Counts a further call whose reply broke off, or whose tokens are not counted.
+    pub fn add_lost_call(&mut self, estimate: &Usage) {
+        self.assembler.add_lost_call(estimate);
+    }
+
     /// Sets the media of the input that the citations of the answer name. Their snippets are compared with these
     /// sources.
     pub fn set_sources(&mut self, sources: Sources) {

@@ -3,14 +3,16 @@
 use std::{pin::pin, sync::Arc};
 
 use cog_answer::PendingReply;
-use cog_harmony::Message;
+use cog_harmony::{Message, Role};
 use cog_json::{Node, Value};
-use cog_provider::{ModelRequest, OutputSchema};
+use cog_provider::{ModelRequest, ModelStream, OutputSchema};
 use cog_spec::{Dialect, ErrorBody, FinishReason, Form, ModelEvent, Usage};
-use futures_util::StreamExt as _;
 use serde_json::json;
 
-use super::Driver;
+use super::{
+    Driver,
+    reply::{Arrived, Called, Reply, is_lost},
+};
 use crate::{clock, preflight, request};
 
 /// What the model is asked once its answer is known.
@@ -19,6 +21,40 @@ const QUESTION: &str = "Explain in one or two sentences why this is the answer."
 const MAX_REPLY: usize = 16 * 1024;
 /// The maximum length of a rationale in characters. A small model would otherwise write without an end.
 const MAX_RATIONALE: usize = 600;
+
+/// The reply to the question.
+#[derive(Default)]
+struct Explanation {
+    model: Option<String>,
+    text: String,
+    usage: Option<Usage>,
+    finish: Option<FinishReason>,
+    /// Why the reply broke off.
+    lost: Option<ErrorBody>,
+}
+
+impl Explanation {
+    fn observe(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::Started { model, .. } => self.model = model,
+            ModelEvent::Text(part) if self.text.len() < MAX_REPLY => self.text.push_str(&part),
+            ModelEvent::Usage(counted) => self.usage = Some(counted),
+            ModelEvent::Finished(reason) => self.finish = Some(reason),
+            _ => {}
+        }
+    }
+
+    /// Returns the rationale: the field of the reply, or its text. None of an incomplete reply.
+    fn rationale(&self) -> Option<String> {
+        if self.finish != Some(FinishReason::Stop) {
+            return None;
+        }
+        let field = Value::parse(&self.text).ok();
+        let field = field.as_ref().and_then(|value| value.get("rationale")).and_then(Node::as_str);
+        let text = field.unwrap_or(&self.text).trim();
+        (!text.is_empty() && !text.starts_with('{')).then(|| text.to_owned())
+    }
+}
 
 impl Driver {
     /// Asks the model for the rationale that its answer lacks, and adds it. An answer for which none arrives fails its check.
@@ -30,15 +66,11 @@ impl Driver {
         if !preflight::calls_model(self.run.provider.as_ref()) {
             return Ok(());
         }
-        // A stored reply would be read as the answer, and nothing would explain it.
-        self.run.cache = None;
         let request = self.request_for_rationale(&answer);
         let first = std::mem::replace(&mut self.run.request, request);
-        let asked = self.ask_why().await;
+        let asked = self.ask_why(pending).await;
         self.run.request = first;
-        let Some((text, usage)) = asked? else { return Ok(()) };
-        pending.add_usage(&usage);
-        if let Some(rationale) = rationale(&text) {
+        if let Some(rationale) = asked? {
             pending.put_rationale(rationale);
         }
         Ok(())
@@ -69,87 +101,92 @@ impl Driver {
         request
     }
 
-    /// Calls the model. None if a budget or the provider refuses the call.
-    async fn ask_why(&mut self) -> Result<Option<(String, Usage)>, ErrorBody> {
+    /// Calls the model. None if a budget or the provider refuses the call, or if the reply has no rationale.
+    async fn ask_why(&mut self, pending: &mut PendingReply) -> Result<Option<String>, ErrorBody> {
         if let Err(error) = self.admit() {
             tracing::warn!(code = %error.code, "the answer is not explained: a budget is spent");
             return Ok(None);
         }
-        self.open_call();
-        let provider = Arc::clone(&self.run.provider);
-        let sent = self.run.request.clone();
-        let called = self.within_deadline(async { Ok(provider.call(&sent).await) }).await;
-        let mut events = match called {
-            Ok(Ok(events)) => pin!(events),
-            Ok(Err(error)) => {
+        if let Some(cache) = &mut self.run.cache {
+            cache.add_reply();
+        }
+        self.record(&[Message::user(QUESTION)]);
+        let explanation = match self.open().await {
+            Called::Reply(events) => self.read_explanation(events).await,
+            Called::Failed(error) if is_lost(&error) => {
+                self.call.iter_mut().for_each(|call| call.fail(&error));
+                Explanation { lost: Some(self.error_of(&error)), ..Explanation::default() }
+            }
+            Called::Failed(error) => {
                 tracing::warn!(error = error.outline(), "the answer is not explained");
                 self.call.take().iter_mut().for_each(|call| call.fail(&error));
                 self.refund();
                 return Ok(None);
             }
-            Err(error) => {
-                self.end_explanation(None);
-                return Err(error);
-            }
+            Called::Lost(error) => Explanation { lost: Some(error), ..Explanation::default() },
         };
-        let (mut text, mut usage, mut is_complete) = (String::new(), None, false);
+        self.settle(&explanation, pending);
+        match explanation.lost {
+            // The run itself goes on: what it lacks is a rationale.
+            Some(error) if self.run.cancellation.reason().is_none() && !self.remaining().is_zero() => {
+                tracing::warn!(code = %error.code, "the explanation of the answer broke off");
+                Ok(None)
+            }
+            Some(error) => Err(error),
+            None => Ok(explanation.rationale()),
+        }
+    }
+
+    async fn read_explanation(&mut self, events: ModelStream) -> Explanation {
+        let cancellation = self.run.cancellation.clone();
+        let mut cancelled = pin!(cancellation.wait());
+        let mut reply = Reply::new(events, self.deadline());
+        let mut explanation = Explanation::default();
         loop {
-            let event = self.within_deadline(async { Ok(events.next().await) }).await;
-            match event {
-                Ok(Some(Ok(event))) => {
-                    self.observe_explanation(&event);
-                    match event {
-                        ModelEvent::Text(part) if text.len() < MAX_REPLY => text.push_str(&part),
-                        ModelEvent::Usage(counted) => usage = Some(counted),
-                        ModelEvent::Finished(reason) => is_complete = reason == FinishReason::Stop,
-                        _ => {}
-                    }
-                }
-                Ok(None) => break,
-                Ok(Some(Err(error))) => {
-                    tracing::warn!(error = error.outline(), "the explanation of the answer broke off");
-                    break;
-                }
-                Err(error) => {
-                    self.end_explanation(usage);
-                    return Err(error);
-                }
+            match self.next(&mut reply, None, cancelled.as_mut()).await {
+                Arrived::Event(event) => explanation.observe(event),
+                Arrived::Due => {}
+                Arrived::Complete => return explanation,
+                Arrived::Lost(error) => return Explanation { lost: Some(error), ..explanation },
             }
         }
-        let usage = usage.map(|usage| self.priced(usage));
-        self.end_explanation(usage.clone());
-        let counted = usage.unwrap_or(Usage { uncounted_calls: Some(1), ..Usage::default() });
-        let text = if is_complete { text } else { String::new() };
-        Ok(Some((text, counted)))
     }
 
-    fn observe_explanation(&mut self, event: &ModelEvent) {
-        self.call.iter_mut().for_each(|call| call.observe(event));
-        self.counted.iter_mut().for_each(|call| call.observe(event));
-    }
-
-    /// Adds the tokens of the call to the budgets, and reports its end.
-    fn end_explanation(&mut self, usage: Option<Usage>) {
+    /// Adds the tokens of the call to the run and its budgets, and reports and records its end. The tokens of a reply that broke
+    /// off are estimated.
+    fn settle(&mut self, explanation: &Explanation, pending: &mut PendingReply) {
+        let counted = explanation.usage.clone().filter(|_| explanation.finish.is_some());
+        let counted = counted.map(|usage| self.priced(usage, explanation.model.as_deref()));
+        match (&counted, &explanation.finish) {
+            (Some(usage), _) => pending.add_usage(usage),
+            // The provider counts nothing.
+            (None, Some(_)) => pending.add_lost_call(&Usage::default()),
+            (None, None) => {
+                let known = explanation.usage.clone().unwrap_or_default();
+                let estimate = self.estimate();
+                pending.add_lost_call(&Usage {
+                    input_tokens: known.input_tokens.max(estimate.input_tokens),
+                    output_tokens: known.output_tokens.max(estimate.output_tokens),
+                    ..estimate
+                });
+            }
+        }
         if let Some(mut call) = self.call.take() {
-            call.set_usage(usage.clone());
+            call.set_usage(counted.clone());
         }
         if let Some(call) = self.counted.take() {
-            call.end(usage);
+            call.end(counted.clone());
+        }
+        if let Some(recorder) = self.run.recorder.as_mut().filter(|recorder| recorder.has_reply()) {
+            let model = explanation.model.as_deref().or(pending.model());
+            recorder.end_reply(model, counted.as_ref(), Message::new(Role::Assistant, Vec::new()));
         }
     }
 
-    fn priced(&self, usage: Usage) -> Usage {
+    fn priced(&self, usage: Usage, model: Option<&str>) -> Usage {
         let info = self.run.provider.info();
-        let model = request::model_of(&self.run.request, self.run.provider.as_ref());
+        let model = model.unwrap_or_else(|| request::model_of(&self.run.request, self.run.provider.as_ref()));
         let cost = info.reply_cost(&self.run.request.model, model, &usage, clock::now());
         Usage { cost, ..usage }
     }
-}
-
-/// Returns the rationale of a reply: its field, or its text.
-fn rationale(text: &str) -> Option<String> {
-    let field = Value::parse(text).ok();
-    let field = field.as_ref().and_then(|value| value.get("rationale")).and_then(Node::as_str);
-    let text = field.unwrap_or(text).trim();
-    (!text.is_empty() && !text.starts_with('{')).then(|| text.to_owned())
 }

@@ -13,7 +13,10 @@ use cog_harmony::{Message, Role};
 use cog_provider::{Deadline, ModelStream, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
 use futures_util::StreamExt as _;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    task::consume_budget,
+    time::{Instant, Sleep, sleep_until, timeout_at},
+};
 
 use super::{Driver, State};
 use crate::{CancelReason, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request};
@@ -28,6 +31,14 @@ pub(super) struct Reply {
     deadline: Instant,
 }
 
+/// The result of a call.
+pub(super) enum Called {
+    Reply(ModelStream),
+    Failed(ProviderError),
+    /// The run is cancelled, or its time has passed.
+    Lost(ErrorBody),
+}
+
 /// The result of waiting for the reply.
 pub(super) enum Arrived {
     Event(ModelEvent),
@@ -35,11 +46,23 @@ pub(super) enum Arrived {
     Due,
     /// The reply is complete.
     Complete,
+    /// The reply broke off, the run is cancelled, or its time has passed.
+    Lost(ErrorBody),
+}
+
+/// What ends the wait for a reply.
+enum Ready {
+    Event(ModelEvent),
+    Due,
+    Complete,
     Failed(ProviderError),
-    /// The run has timed out.
     TimedOut,
-    /// The run is cancelled.
     Cancelled(CancelReason),
+}
+
+/// Whether the model may have worked on a call that failed.
+pub(super) fn is_lost(error: &ProviderError) -> bool {
+    matches!(error.code(), Code::StreamTimeout | Code::StreamInterrupted)
 }
 
 impl Reply {
@@ -48,29 +71,29 @@ impl Reply {
     }
 
     /// Waits for the next event, until `due` or the deadline of the run.
-    pub(super) async fn next(
+    async fn next(
         &mut self,
         due: Option<Instant>,
         mut cancelled: Pin<&mut impl Future<Output = CancelReason>>,
-    ) -> Arrived {
+    ) -> Ready {
         poll_fn(|context| {
             // Events first: what has arrived is processed before a deadline that has passed meanwhile.
             if let Poll::Ready(event) = self.events.poll_next_unpin(context) {
                 return Poll::Ready(match event {
-                    Some(Ok(event)) => Arrived::Event(event),
-                    Some(Err(error)) => Arrived::Failed(error),
-                    None => Arrived::Complete,
+                    Some(Ok(event)) => Ready::Event(event),
+                    Some(Err(error)) => Ready::Failed(error),
+                    None => Ready::Complete,
                 });
             }
             if let Poll::Ready(reason) = cancelled.as_mut().poll(context) {
-                return Poll::Ready(Arrived::Cancelled(reason));
+                return Poll::Ready(Ready::Cancelled(reason));
             }
             self.poll_timer(due, context)
         })
         .await
     }
 
-    fn poll_timer(&mut self, due: Option<Instant>, context: &mut Context<'_>) -> Poll<Arrived> {
+    fn poll_timer(&mut self, due: Option<Instant>, context: &mut Context<'_>) -> Poll<Ready> {
         let nearest = due.map_or(self.deadline, |due| due.min(self.deadline));
         // The timer is moved only to an earlier time. Moving it for each event costs more than firing too early once.
         if nearest < self.fires_at {
@@ -78,7 +101,7 @@ impl Reply {
         }
         while self.timer.as_mut().poll(context).is_ready() {
             if nearest <= Instant::now() {
-                return Poll::Ready(if nearest < self.deadline { Arrived::Due } else { Arrived::TimedOut });
+                return Poll::Ready(if nearest < self.deadline { Ready::Due } else { Ready::TimedOut });
             }
             self.set_timer(nearest);
         }
@@ -88,6 +111,64 @@ impl Reply {
     fn set_timer(&mut self, at: Instant) {
         self.timer.as_mut().reset(at);
         self.fires_at = at;
+    }
+}
+
+// Calls the model and reads its reply, for the answer and for the rationale that follows it.
+
+impl Driver {
+    /// Sends the request, which the budgets have admitted.
+    pub(super) async fn open(&mut self) -> Called {
+        self.record_request();
+        self.open_call();
+        self.output_bytes = 0;
+        let call = async { self.run.provider.call(&self.run.request).await };
+        let reply = tokio::select! {
+            biased;
+            reason = self.run.cancellation.wait() => return Called::Lost(reason.error()),
+            reply = timeout_at(self.deadline(), call) => reply,
+        };
+        match reply {
+            Ok(Ok(reply)) => Called::Reply(reply),
+            Ok(Err(error)) => Called::Failed(error),
+            Err(_) => {
+                self.call.iter_mut().for_each(|call| call.time_out());
+                Called::Lost(self.timeout_error())
+            }
+        }
+    }
+
+    /// Waits for the next event of a reply, until `due` or the deadline of the run. Available events are processed before it
+    /// waits.
+    pub(super) async fn next(
+        &mut self,
+        reply: &mut Reply,
+        due: Option<Instant>,
+        cancelled: Pin<&mut impl Future<Output = CancelReason>>,
+    ) -> Arrived {
+        // A recording or a fast provider has all events at once: without these two lines, such a reply would neither let other
+        // tasks run nor notice a cancellation, which is polled only while no event is available.
+        consume_budget().await;
+        if let Some(reason) = self.run.cancellation.reason() {
+            return Arrived::Lost(reason.error());
+        }
+        match reply.next(due, cancelled).await {
+            Ready::Event(event) => {
+                self.observe(&event);
+                Arrived::Event(event)
+            }
+            Ready::Due => Arrived::Due,
+            Ready::Complete => Arrived::Complete,
+            Ready::Failed(error) => {
+                self.call.iter_mut().for_each(|call| call.fail(&error));
+                Arrived::Lost(self.error_of(&error))
+            }
+            Ready::TimedOut => {
+                self.call.iter_mut().for_each(|call| call.time_out());
+                Arrived::Lost(self.timeout_error())
+            }
+            Ready::Cancelled(reason) => Arrived::Lost(reason.error()),
+        }
     }
 }
 
@@ -117,8 +198,11 @@ impl Driver {
 
 impl Driver {
     /// Passes an event of the reply to the tools, the listeners, the budgets and the cache.
-    pub(super) fn observe(&mut self, event: &ModelEvent) {
-        if let Some(tools) = &mut self.run.tools {
+    fn observe(&mut self, event: &ModelEvent) {
+        // The request for a rationale offers no tools.
+        if let Some(tools) = &mut self.run.tools
+            && self.run.request.tools.is_some()
+        {
             tools.observe(event);
         }
         if let Some(recorder) = &mut self.run.recorder {
@@ -137,7 +221,7 @@ impl Driver {
     }
 
     /// Starts what reports a call to a model.
-    pub(super) fn open_call(&mut self) {
+    fn open_call(&mut self) {
         let run = &self.run;
         self.call = match preflight::calls_model(run.provider.as_ref()) {
             true => OpenCall::start(&run.scope, run.provider.info(), &run.request),
@@ -157,7 +241,8 @@ impl Driver {
         if let Some(recorder) = &mut self.run.recorder
             && recorder.has_reply()
         {
-            recorder.end_reply(assembler, Message::new(Role::Assistant, Vec::new()));
+            let usage = assembler.reply_usage();
+            recorder.end_reply(assembler.model(), usage.as_ref(), Message::new(Role::Assistant, Vec::new()));
         }
     }
 

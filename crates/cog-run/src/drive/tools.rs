@@ -64,7 +64,7 @@ impl Driver {
         message.reasoning = (!items.is_empty()).then_some(Reasoning { provider, items });
         self.generated.clear();
         if let Some(recorder) = &mut self.run.recorder {
-            message = recorder.end_reply(&assembler, message);
+            message = recorder.end_reply(assembler.model(), assembler.reply_usage().as_ref(), message);
         }
         if let Err(error) = tools.begin(&round, assembler.usage_with_reply().as_ref()) {
             return Ok(self.fail(assembler, error));

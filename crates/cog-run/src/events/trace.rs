@@ -5,7 +5,6 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use cog_answer::Assembler;
 use cog_harmony::{Conversation, Latency, Message, Metadata, Part, RefusalPart, SafetyCheck};
 use cog_spec::{FinishReason, ModelEvent, Usage};
 use tokio::time::Instant;
@@ -103,7 +102,12 @@ impl Recorder {
 
     /// Records the message of the reply, and returns it with its metadata. Without content and tool calls it is the text
     /// that arrived.
-    pub(crate) fn end_reply(&mut self, assembler: &Assembler, mut message: Message) -> Message {
+    pub(crate) fn end_reply(
+        &mut self,
+        model: Option<&str>,
+        usage: Option<&Usage>,
+        mut message: Message,
+    ) -> Message {
         let Some(reply) = self.reply.take() else { return message };
         if message.content.is_empty() && message.tool_calls.is_empty() {
             message.content = reply.content();
@@ -113,12 +117,12 @@ impl Recorder {
                 ttft: reply.first_token.map(milliseconds),
                 total_time: milliseconds(reply.started.elapsed()),
             }),
-            model_version: assembler.model().map(str::to_owned),
+            model_version: model.map(str::to_owned),
             system_fingerprint: reply.fingerprint.clone(),
             safety_check: Some(reply.safety_check()),
             ..self.context.clone()
         };
-        message.metadata = Some(metadata.with_usage(assembler.reply_usage().as_ref()).to_value());
+        message.metadata = Some(metadata.with_usage(usage).to_value());
         message.created_at = Some(now());
         self.add(message.clone());
         message

@@ -1,8 +1,11 @@
 //! Answers of models that are asked for their data alone (ruling R91).
 
+use std::{sync::Arc, time::Duration};
+
+use cog_harmony::Role;
 use cog_module::forms::BestForm;
-use cog_run::{Envelope, RunOptions, ToJson as _};
-use cog_spec::{Ask, Dialect, Form, Generation, Risk};
+use cog_run::{AnswerCache, Envelope, RunOptions, Runtime, ToJson as _, events::Trace};
+use cog_spec::{Ask, Dialect, FinishReason, Form, Generation, ModelEvent, Risk, Usage};
 
 use super::support::{Scripted, code, directory, runtime_with, sample_input, write};
 
@@ -129,4 +132,66 @@ async fn forms_of_a_run_have_the_one_in_use_and_reasons() {
     let offline = cog_run::Runtime::offline();
     let refused = offline.forms(&module, sample_input(), RunOptions::default()).unwrap_err();
     assert_eq!(refused.code.as_str(), "E4001");
+}
+
+/// Returns the events of a reply with this text and these tokens, without its end.
+fn events(text: &str, output_tokens: u64) -> Vec<ModelEvent> {
+    let usage = Usage { input_tokens: 10, output_tokens, ..Usage::default() };
+    vec![ModelEvent::Text(text.to_owned()), ModelEvent::Usage(usage)]
+}
+
+fn complete(text: &str, output_tokens: u64) -> Vec<ModelEvent> {
+    [events(text, output_tokens), vec![ModelEvent::Finished(FinishReason::Stop)]].concat()
+}
+
+const EXPLAINED: &str = r#"{"rationale": "It was asked."}"#;
+
+#[tokio::test]
+async fn tokens_of_the_second_call_are_counted_or_estimated() {
+    let text = ModelEvent::Text(EXPLAINED.to_owned());
+    for (second, input_tokens, output_tokens, uncounted) in [
+        (complete(EXPLAINED, 7), 20..=20, 10..=10, None),
+        // The connection breaks: the tokens are at least those that the bytes show.
+        (events(EXPLAINED, 1), 20..=500, 3 + 8..=3 + 12, Some(1)),
+        (vec![text, ModelEvent::Finished(FinishReason::Stop)], 10..=10, 3..=3, Some(1)),
+    ] {
+        let directory = directory("Answer.", &[]);
+        let provider = Scripted::new([complete(r#"{"result": "fine"}"#, 3), second.clone()]);
+        let (_, runtime, module) = runtime_with(provider.with_dialect(Dialect::LlamaCpp), &directory);
+        let options = RunOptions { max_attempts: Some(1), ..RunOptions::default() };
+        let envelope = runtime.run(&module, sample_input(), options).await;
+        let usage = envelope.meta.runtime.usage.clone().unwrap();
+        assert!(input_tokens.contains(&usage.input_tokens), "{second:?}: {usage:?}");
+        assert!(output_tokens.contains(&usage.output_tokens), "{second:?}: {usage:?}");
+        assert_eq!(usage.uncounted_calls, uncounted, "{second:?}");
+    }
+}
+
+#[tokio::test]
+async fn second_call_is_recorded_and_cached_with_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = directory("Answer.", &[]);
+    let replies = [complete(r#"{"result": "fine"}"#, 3), complete(EXPLAINED, 7)];
+    let provider = Arc::new(Scripted::new(replies).with_dialect(Dialect::LlamaCpp));
+    let runtime = Runtime::builder()
+        .provider(provider.clone())
+        .cache(AnswerCache::in_directory(folder.path(), Duration::from_secs(3_600), 1 << 20))
+        .build()
+        .unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        let trace = Trace::default();
+        let options = RunOptions { events: vec![Arc::new(trace.clone())], ..RunOptions::default() };
+        let envelope = runtime.run(&module, sample_input(), options).await;
+        assert!(envelope.is_ok(), "{:?}", envelope.error());
+        let messages = trace.messages().0;
+        let roles: Vec<Role> = messages.iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant]);
+        assert_eq!(messages[4].text(), EXPLAINED);
+        answers.push((envelope.data().unwrap().to_string(), envelope.meta.runtime.cache.is_some()));
+    }
+    assert_eq!(provider.requests().len(), 2, "the second run is answered from the cache");
+    assert_eq!(answers[0].0, answers[1].0);
+    assert_eq!((answers[0].1, answers[1].1), (false, true));
 }
