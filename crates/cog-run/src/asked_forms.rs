@@ -54,11 +54,12 @@ impl PreparedRun {
                 .with_recoverable(false)
                 .suggest("Name a provider with --provider; `cog doctor --all` lists them."));
         }
-        let examples = plan.spec.compiled.examples(module);
-        let forms = Form::ALL
-            .iter()
-            .copied()
-            .map(|form| AskedForm { form, obstacle: form::why_unmeasurable(form, module, examples) });
+        let compiled = &plan.spec.compiled;
+        let examples = compiled.examples(module);
+        let forms = Form::ALL.iter().copied().map(|form| AskedForm {
+            form,
+            obstacle: form::why_unmeasurable(form, module, compiled.obstacles(), examples),
+        });
         Ok(AskedForms {
             provider: provider.info().name.clone().into_owned(),
             model: request::model_of(&plan.request, provider).to_owned(),

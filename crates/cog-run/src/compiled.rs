@@ -12,7 +12,7 @@ use cog_schema::{Contract, Loss};
 use cog_spec::{Code, Dialect, EnumStrategy, Form, Manifest, Strictness, Subject, Tier, Wording};
 
 use crate::{
-    form::{self, Example},
+    form::{self, Example, Obstacles},
     tool::ToolInfo,
 };
 
@@ -25,6 +25,8 @@ pub(crate) struct Compiled {
     media_fields: Vec<String>,
     /// The schema of the answer in each dialect and form, created on first use.
     projected: Vec<OnceLock<ProjectedContract>>,
+    /// Why the model cannot be asked in some of the forms.
+    obstacles: Obstacles,
     /// The module as a tool, created on first use.
     tool: OnceLock<ToolInfo>,
     /// The golden answers that can be examples in a prompt, read on first use.
@@ -49,7 +51,19 @@ impl Compiled {
                 Some((contract, fields)) => (Some(contract), fields),
                 None => (None, Vec::new()),
             };
-        Self { model_contract, media_fields, projected, tool: OnceLock::new(), examples: OnceLock::new() }
+        Self {
+            model_contract,
+            media_fields,
+            projected,
+            obstacles: Obstacles::new(module),
+            tool: OnceLock::new(),
+            examples: OnceLock::new(),
+        }
+    }
+
+    /// Returns why the model cannot be asked in some of the forms.
+    pub(crate) fn obstacles(&self) -> &Obstacles {
+        &self.obstacles
     }
 
     /// Returns the module as a tool.

@@ -54,28 +54,38 @@ impl fmt::Display for Reason<'_> {
 
 /// Chooses the form for a model: the one that the caller, the manifest or the settings name, otherwise the one that was measured to
 /// be best, otherwise the default. A form in which the module cannot be asked is not chosen.
-pub(crate) fn choose<'a>(ask: Ask, module: &'a Module, asked: AskedModel<'_>) -> Choice<'a> {
+pub(crate) fn choose<'a>(
+    ask: Ask,
+    module: &'a Module,
+    obstacles: &Obstacles,
+    asked: AskedModel<'_>,
+) -> Choice<'a> {
     match ask {
-        Ask::Form(form) => named(form, module),
+        Ask::Form(form) => named(form, obstacles),
         Ask::Auto => match module.forms.find(asked.provider, asked.model) {
-            FormEntry::Measured(measured) => match obstacle(measured.form, module) {
+            FormEntry::Measured(measured) => match obstacles.of(measured.form) {
                 None => Choice { form: measured.form, reason: Reason::Measured(measured), warning: None },
-                Some(reason) => ignored(module, asked, &format!("names `{}`, but {reason}", measured.form)),
+                Some(reason) => {
+                    ignored(module, obstacles, asked, &format!("names `{}`, but {reason}", measured.form))
+                }
             },
-            FormEntry::Missing => default_for(module, asked.dialect),
+            FormEntry::Missing => default_for(module, obstacles, asked.dialect),
             FormEntry::Outdated => ignored(
                 module,
+                obstacles,
                 asked,
                 "was measured before the prompt or the schema changed; measure again with `cog test MODULE --forms --keep`",
             ),
-            FormEntry::Edited => ignored(module, asked, "was edited; `cog validate` shows where"),
-            FormEntry::Broken => ignored(module, asked, "cannot be read; `cog validate` shows why"),
+            FormEntry::Edited => ignored(module, obstacles, asked, "was edited; `cog validate` shows where"),
+            FormEntry::Broken => {
+                ignored(module, obstacles, asked, "cannot be read; `cog validate` shows why")
+            }
         },
     }
 }
 
-fn named<'a>(form: &'static Form, module: &Module) -> Choice<'a> {
-    let Some(reason) = obstacle(form, module) else {
+fn named<'a>(form: &'static Form, obstacles: &Obstacles) -> Choice<'a> {
+    let Some(reason) = obstacles.of(form) else {
         return Choice { form, reason: Reason::Named, warning: None };
     };
     let message = format!("The model is asked in the form `envelope`, not `{form}`: {reason}.");
@@ -84,8 +94,8 @@ fn named<'a>(form: &'static Form, module: &Module) -> Choice<'a> {
 }
 
 /// Returns the default, with a warning that the file does not count.
-fn ignored<'a>(module: &Module, asked: AskedModel<'_>, why: &str) -> Choice<'a> {
-    let default = default_for(module, asked.dialect);
+fn ignored<'a>(module: &Module, obstacles: &Obstacles, asked: AskedModel<'_>, why: &str) -> Choice<'a> {
+    let default = default_for(module, obstacles, asked.dialect);
     let AskedModel { provider, model, .. } = asked;
     let message = format!(
         "The model is asked in the form `{}`: {} of {} {why} ({provider}/{model}).",
@@ -104,14 +114,28 @@ pub(crate) fn may_have_examples(ask: Ask, module: &Module) -> bool {
     }
 }
 
+/// Why a module cannot be asked in some of the forms.
+pub(crate) struct Obstacles(Vec<Option<&'static str>>);
+
+impl Obstacles {
+    pub(crate) fn new(module: &Module) -> Self {
+        Self(Form::ALL.iter().map(|form| obstacle(form, module)).collect())
+    }
+
+    /// Returns why the module cannot be asked in a form; none if it can.
+    pub(crate) fn of(&self, form: &Form) -> Option<&'static str> {
+        self.0.get(form.index()).copied().flatten()
+    }
+}
+
 /// Returns the form for a module and a model of which nothing was measured.
 ///
 /// Small models answer by chance when they write a meta and a rationale before their answer, and they run where an engine
 /// enforces a grammar. For hosted models nothing shows that another form is better.
-fn default_for<'a>(module: &Module, dialect: Dialect) -> Choice<'a> {
+fn default_for<'a>(module: &Module, obstacles: &Obstacles, dialect: Dialect) -> Choice<'a> {
     let (form, reason) = match (dialect, module.manifest.tier) {
         (Dialect::LlamaCpp, Some(Tier::Exec)) => (Form::ENVELOPE, NEEDS_CONFIDENCE),
-        (Dialect::LlamaCpp, _) => match obstacle(Form::ANSWER, module) {
+        (Dialect::LlamaCpp, _) => match obstacles.of(Form::ANSWER) {
             None => (Form::ANSWER, "the engine enforces a grammar, and its models are small"),
             Some(reason) => (Form::ENVELOPE, reason),
         },
@@ -123,8 +147,13 @@ fn default_for<'a>(module: &Module, dialect: Dialect) -> Choice<'a> {
 const NEEDS_CONFIDENCE: &str = "in tier exec, only a model that states its confidence can pass the gate";
 
 /// Returns why the golden tests of a module say nothing about a form; none if they do.
-pub(crate) fn why_unmeasurable(form: &Form, module: &Module, examples: &[Example]) -> Option<&'static str> {
-    if let Some(reason) = obstacle(form, module) {
+pub(crate) fn why_unmeasurable(
+    form: &Form,
+    module: &Module,
+    obstacles: &Obstacles,
+    examples: &[Example],
+) -> Option<&'static str> {
+    if let Some(reason) = obstacles.of(form) {
         return Some(reason);
     }
     if form.is_data() && module.manifest.tier == Some(Tier::Exec) {
@@ -135,8 +164,7 @@ pub(crate) fn why_unmeasurable(form: &Form, module: &Module, examples: &[Example
         .then_some("the module has fewer than two golden answers that can be examples")
 }
 
-/// Returns why a module cannot be asked in a form; none if it can.
-pub(crate) fn obstacle(form: &Form, module: &Module) -> Option<&'static str> {
+fn obstacle(form: &Form, module: &Module) -> Option<&'static str> {
     let manifest = &module.manifest;
     if !manifest.format.asks_for_envelope() || !form.is_data() {
         return None; // a model of an older format writes its data in every form
@@ -152,6 +180,11 @@ pub(crate) fn obstacle(form: &Form, module: &Module) -> Option<&'static str> {
     }
     if !module.contract.check_meta(filled_meta().node()).is_empty() {
         return Some("the module's schema of `meta` requires what only a model can state");
+    }
+    let mut names =
+        module.contract.shape("data").map(|data| data.member_names()).unwrap_or_default().into_iter();
+    if form.rationale == RationalePlace::Afterwards && names.all(|name| name == "rationale") {
+        return Some("the module's data have no field except the rationale");
     }
     let has_text = || module.contract.accepts_rationale_text();
     if form.rationale == RationalePlace::Afterwards && manifest.needs_rationale && !has_text() {
@@ -253,7 +286,7 @@ mod tests {
     }
 
     fn choice(ask: Ask, module: &Module, dialect: Dialect) -> Choice<'_> {
-        choose(ask, module, AskedModel { provider: "openai", model: "m", dialect })
+        choose(ask, module, &Obstacles::new(module), AskedModel { provider: "openai", model: "m", dialect })
     }
 
     fn form(name: &str) -> &'static Form {
@@ -288,6 +321,22 @@ mod tests {
     }
 
     #[test]
+    fn module_without_a_deciding_field_is_not_asked_for_its_answer_alone() {
+        let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\nexcludes: []\ntier: decision\n";
+        for data in [
+            r#"{"type": "object", "properties": {"rationale": {"type": "string"}}}"#,
+            r#"{"type": "object"}"#,
+        ] {
+            let schema = format!(r#"{{"input": {{"type": "object"}}, "data": {data}}}"#);
+            let module = Module::from_parts(manifest, "Answer.", schema).unwrap();
+            let chosen = choice(Ask::Auto, &module, Dialect::LlamaCpp);
+            assert_eq!(chosen.form, Form::ENVELOPE, "{data}");
+            assert!(chosen.reason.to_string().contains("no field"), "{}", chosen.reason);
+            assert_eq!(choice(Ask::Form(Form::DATA), &module, Dialect::LlamaCpp).form, Form::DATA, "{data}");
+        }
+    }
+
+    #[test]
     fn unreadable_file_does_not_choose_and_is_a_warning_of_auto_only() {
         let module = files("tier: decision\n").with("forms.json", "{").load().unwrap();
         let auto = choice(Ask::Auto, &module, Dialect::Prompt);
@@ -301,13 +350,16 @@ mod tests {
     #[test]
     fn forms_that_golden_tests_say_nothing_about_have_a_reason() {
         let example = || Example { input: Value::default(), data: Value::default() };
+        let why = |form: &Form, module: &Module, examples: &[Example]| {
+            why_unmeasurable(form, module, &Obstacles::new(module), examples)
+        };
         let decision = module("tier: decision\n");
-        assert_eq!(why_unmeasurable(Form::DATA, &decision, &[]), None);
-        assert!(why_unmeasurable(form("data-examples"), &decision, &[example()]).is_some());
-        assert_eq!(why_unmeasurable(form("data-examples"), &decision, &[example(), example()]), None);
+        assert_eq!(why(Form::DATA, &decision, &[]), None);
+        assert!(why(form("data-examples"), &decision, &[example()]).is_some());
+        assert_eq!(why(form("data-examples"), &decision, &[example(), example()]), None);
         let exec = module("tier: exec\n");
-        assert_eq!(why_unmeasurable(Form::DATA, &exec, &[]), Some(NEEDS_CONFIDENCE));
-        assert_eq!(why_unmeasurable(Form::ENVELOPE, &exec, &[]), None);
+        assert_eq!(why(Form::DATA, &exec, &[]), Some(NEEDS_CONFIDENCE));
+        assert_eq!(why(Form::ENVELOPE, &exec, &[]), None);
     }
 
     #[test]

@@ -187,7 +187,7 @@ impl RequestSpec {
         let info = provider.info();
         let dialect = self.dialect(provider, model);
         let asked = AskedModel { provider: &info.name, model: info.model_or_default(model), dialect };
-        form::choose(self.ask(), &self.module, asked)
+        form::choose(self.ask(), &self.module, self.compiled.obstacles(), asked)
     }
 
     /// Returns what the caller, the settings or the manifest say about the form.
