@@ -1,6 +1,6 @@
 //! The errors of a reply, as the `error` of an envelope.
 
-use cog_json::{Kind, Node, SyntaxError, SyntaxErrorKind, Value, Writer};
+use cog_json::{Kind, Node, Path, SyntaxError, SyntaxErrorKind, Value, Writer};
 use cog_schema::{Contract, MAX_VIOLATIONS, Violation};
 use cog_spec::{Code, ErrorBody, ErrorCode, Repair, ViolationNote};
 
@@ -80,7 +80,15 @@ pub(crate) fn truncated() -> ErrorBody {
 /// The model stopped at its limit (E2003).
 pub(crate) fn token_limit() -> ErrorBody {
     ErrorBody::new(Code::TokenLimit, "The model stopped at its output limit, so the reply is truncated")
-        .suggest("Allow more tokens (`--max-tokens`), or request less.")
+        .suggest("Allow more tokens (`--max-tokens`), set `maxLength` and `maxItems` in the schema, or request less.")
+}
+
+/// A value is as long as the bound that it was asked for with, so that its end is missing (E2003).
+pub(crate) fn length_limit(path: &Path) -> ErrorBody {
+    let message =
+        format!("`{path}` reached the length that the local engine was asked for, so its end is missing");
+    ErrorBody::new(Code::TokenLimit, message)
+        .suggest("Set a larger `maxLength` or `maxItems` for it in the schema, or request less.")
 }
 
 /// The reply was interrupted (E2010).

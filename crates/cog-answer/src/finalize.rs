@@ -27,6 +27,12 @@ pub(crate) fn finalize(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<S
     let mut opened = open::open(rules, parsed);
     opened.violations.extend(emitted.violations);
     let checked = check(rules, opened)?;
+    let cut = rules.contract.cut_at(rules.dialect, checked.data.node());
+    if let Some(path) = cut.filter(|_| !rules.is_from_parts) {
+        let partial_data = repair::partial_data(rules, &checked.data, checked.data.node());
+        let repairs = checked.ledger.into_entries();
+        return Err(Box::new(Failure { partial_data, repairs, ..Failure::new(error::length_limit(&path)) }));
+    }
     let success = admit(rules, checked)?;
     Ok(Success { emitted: emitted.context, ..success })
 }

@@ -25,6 +25,8 @@ pub(crate) struct Profile {
     pub(crate) root_choice: bool,
     /// The bounds of a number that is not an integer are enforced while the model writes.
     pub(crate) bounds_numbers: bool,
+    /// Texts and arrays without a maximum length get one: a small model would otherwise write without an end.
+    pub(crate) adds_bounds: bool,
     /// Objects have exactly the members that they name.
     pub(crate) closes_objects: bool,
     /// Every member is required; optional members become nullable.
@@ -130,6 +132,7 @@ const OPENAI_STRICT: Profile = Profile {
     shows_schema: true,
     root_choice: false,
     bounds_numbers: true,
+    adds_bounds: false,
     closes_objects: true,
     requires_all: true,
     any: SCALARS,
@@ -164,6 +167,7 @@ const JSON_SCHEMA: Profile = Profile {
     shows_schema: false,
     root_choice: true,
     bounds_numbers: false,
+    adds_bounds: false,
     closes_objects: false,
     requires_all: false,
     any: ALL_TYPES,
@@ -182,6 +186,7 @@ const ANTHROPIC: Profile = Profile {
     shows_schema: true,
     root_choice: false,
     bounds_numbers: false,
+    adds_bounds: false,
     closes_objects: true,
     requires_all: false,
     any: SCALARS,
@@ -210,6 +215,7 @@ const GEMINI: Profile = Profile {
     shows_schema: true,
     root_choice: false,
     bounds_numbers: true,
+    adds_bounds: false,
     closes_objects: false,
     requires_all: false,
     any: SCALARS,
@@ -236,6 +242,7 @@ const LLAMACPP: Profile = Profile {
     shows_schema: false,
     root_choice: true,
     bounds_numbers: false,
+    adds_bounds: true,
     closes_objects: false,
     requires_all: false,
     any: ALL_TYPES,
@@ -261,8 +268,8 @@ const LLAMACPP: Profile = Profile {
 };
 
 /// The maximum limits of lengths that every version of llama.cpp accepts, in items and characters.
-const MAX_ITEMS: u64 = 1_000;
-const MAX_LENGTH: u64 = 1_999;
+pub(crate) const MAX_ITEMS: u64 = 1_000;
+pub(crate) const MAX_LENGTH: u64 = 1_999;
 
 /// JSON Schema as it is written in a module.
 pub(crate) const AS_WRITTEN: &Profile = &JSON_SCHEMA;

@@ -3,6 +3,7 @@
 //! Providers support subsets of JSON Schema. A projection contains what a provider supports, and lists the rest as losses.
 //! Answers are always checked with the module's own contract.
 
+mod bounds;
 mod defs;
 mod describe;
 mod parts;

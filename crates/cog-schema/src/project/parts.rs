@@ -31,7 +31,7 @@ pub(super) fn meta(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
 }
 
 /// The field that explains how a model arrived at its answer.
-const RATIONALE: &str = "rationale";
+pub(super) const RATIONALE: &str = "rationale";
 
 /// Returns the module's data schema in a form: with the rationale where the form has it, and in an envelope with insights if
 /// overflow is enabled.

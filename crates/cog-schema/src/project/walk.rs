@@ -14,12 +14,15 @@ use super::{
 };
 use crate::{
     contract::Contract,
-    dialect::{Profile, Recursion},
+    dialect::{MAX_ITEMS, MAX_LENGTH, Profile, Recursion},
     subschema::{children, is_enforced, names_type, referred, token},
 };
 
 /// Why a dialect cannot express a schema.
 pub(super) type Unsupported = String;
+
+/// The maximum length of a text that explains an answer or an error, in characters, where the schema has none.
+const MAX_PROSE: u64 = 600;
 
 /// A projection in progress.
 pub(super) struct Walk<'a> {
@@ -27,11 +30,13 @@ pub(super) struct Walk<'a> {
     profile: &'a Profile,
     defs: Defs,
     lost: Vec<Loss>,
+    /// Whether texts and arrays without a maximum length get one. The arguments of a tool do not: nothing tells that one was cut.
+    adds_bounds: bool,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(document: &'a Value, profile: &'a Profile) -> Self {
-        Self { document, profile, defs: Defs::default(), lost: Vec::new() }
+        Self { document, profile, defs: Defs::default(), lost: Vec::new(), adds_bounds: false }
     }
 
     pub(super) fn into_lost(self) -> Vec<Loss> {
@@ -46,6 +51,7 @@ impl<'a> Walk<'a> {
 
     /// Projects the root: what the form asks for since v2.2, the data in older formats.
     pub(super) fn root(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
+        self.adds_bounds = self.profile.adds_bounds;
         let root = match contract.rules().format.asks_for_envelope() {
             true if form.is_data() => self.data_or_error(contract, form)?,
             true => self.envelope(contract, form)?,
@@ -114,14 +120,12 @@ impl<'a> Walk<'a> {
 
     /// Projects the data, or the choice between the data and an error.
     fn data_or_error(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
-        let data = parts::data(contract, form, &mut self.lost);
-        let data = self.part(data)?;
+        let data = self.data(contract, form)?;
         if !contract.has_error_arm(form) {
             self.require_object(&data)?;
             return Ok(data);
         }
-        let error = parts::error(contract, &mut self.lost);
-        let error = self.part(error)?;
+        let error = self.error(contract)?;
         let failure = json!({
             "type": "object",
             "properties": { "error": error },
@@ -134,12 +138,9 @@ impl<'a> Walk<'a> {
     fn envelope(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
         let mut meta = parts::meta(contract, &mut self.lost);
         self.confidence(&mut meta);
-        let data = parts::data(contract, form, &mut self.lost);
-        let error = contract.has_error_arm(form).then(|| parts::error(contract, &mut self.lost));
-        // The losses are listed in the order in which the parts are projected.
         let meta = self.part(meta)?;
-        let data = self.part(data)?;
-        let error = error.map(|error| self.part(error)).transpose()?;
+        let data = self.data(contract, form)?;
+        let error = contract.has_error_arm(form).then(|| self.error(contract)).transpose()?;
         let mut success = envelope_of(self.ok(true));
         let parts = match form.subject {
             Subject::Envelope | Subject::Data => [("meta", meta.clone()), ("data", data)],
@@ -183,6 +184,35 @@ impl<'a> Walk<'a> {
         }
         self.lose("", "const", LossKind::EnforcedLocally, "`ok` is not tied to the choice of data or error");
         json!({ "type": "boolean", "description": format!("Always {value}.") })
+    }
+
+    /// Bounds a text that explains an answer or an error, and has no bound of its own.
+    fn bound_prose(&mut self, part: &mut PartSchema, name: &str) {
+        let pointer = format!("/properties/{name}");
+        let Some(Value::Object(prose)) = part.schema.pointer_mut(&pointer) else { return };
+        let is_plain = prose.get("type").is_some_and(|kind| kind == "string");
+        let is_bounded =
+            ["enum", "const", "pattern", "format", "maxLength"].iter().any(|key| prose.contains_key(*key));
+        if !self.adds_bounds || !is_plain || is_bounded {
+            return;
+        }
+        prose.insert("maxLength".to_owned(), Value::from(MAX_PROSE));
+        let reason = format!(
+            "at most {MAX_PROSE} characters are asked for; `maxLength` in the schema changes this bound"
+        );
+        self.lose(&member_pointer(&part.pointer, name), "maxLength", LossKind::Projected, &reason);
+    }
+
+    fn data(&mut self, contract: &Contract, form: &Form) -> Result<Value, Unsupported> {
+        let mut data = parts::data(contract, form, &mut self.lost);
+        self.bound_prose(&mut data, parts::RATIONALE);
+        self.part(data)
+    }
+
+    fn error(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
+        let mut error = parts::error(contract, &mut self.lost);
+        self.bound_prose(&mut error, "message");
+        self.part(error)
     }
 
     /// Sends `confidence` as a list of values where the engine does not enforce the bounds of a number.
@@ -307,7 +337,34 @@ impl<'a> Walk<'a> {
         if names_type(projected.get("type"), "array") && !has_values {
             self.items(members, at, &mut projected)?;
         }
+        if self.adds_bounds && !has_values {
+            self.bound(members, at, &mut projected);
+        }
         Ok(Value::Object(projected))
+    }
+
+    /// Adds the maximum lengths that a text and an array of any length are asked for. The author of a schema lifts such a bound with
+    /// a larger one.
+    fn bound(&mut self, members: &Map<String, Value>, at: &str, projected: &mut Map<String, Value>) {
+        let kind = projected.get("type");
+        let is_scalar = ["array", "object"].iter().all(|name| !names_type(kind, name));
+        let is_free = ["pattern", "format"].iter().all(|keyword| !projected.contains_key(*keyword));
+        let is_text = names_type(kind, "string") && is_scalar && is_free;
+        let is_list = projected.get("items").is_some_and(|items| !items.is_array());
+        for (keyword, minimum, bound, applies, what) in [
+            ("maxLength", "minLength", MAX_LENGTH, is_text, "characters"),
+            ("maxItems", "minItems", MAX_ITEMS, is_list, "items"),
+        ] {
+            let is_longer = members.get(minimum).and_then(Value::as_u64).is_some_and(|length| length > bound);
+            if !applies || is_longer || members.contains_key(keyword) {
+                continue;
+            }
+            projected.insert(keyword.to_owned(), Value::from(bound));
+            let reason = format!(
+                "at most {bound} {what} are asked for; a larger `{keyword}` in the schema lifts this bound"
+            );
+            self.lose(at, keyword, LossKind::Projected, &reason);
+        }
     }
 
     /// Adds the keywords that the dialect supports, and a loss for each of the others, which the description explains.

@@ -64,8 +64,9 @@ fn list_has_items_where_the_dialect_needs_them() {
     let list = json!({ "type": "array" });
     assert_eq!(field(Dialect::LlamaCpp, list.clone()), (list.clone(), vec![]));
     let any = json!({ "type": ["string", "number", "boolean", "null", "object", "array"] });
-    let limited = json!({ "type": "array", "minItems": 1, "items": any });
-    assert_eq!(field(Dialect::LlamaCpp, json!({ "type": "array", "minItems": 1 })), (limited, vec![]));
+    let limited = json!({ "type": "array", "minItems": 1, "maxItems": 9, "items": any });
+    let limits = json!({ "type": "array", "minItems": 1, "maxItems": 9 });
+    assert_eq!(field(Dialect::LlamaCpp, limits), (limited, vec![]));
     let scalars = json!({ "type": ["string", "number", "boolean", "null"] });
     assert_eq!(field(Dialect::Gemini, list).0["items"], scalars);
 }
@@ -98,7 +99,7 @@ fn listed_containers_have_no_other_keywords() {
 fn container_in_a_list_of_one_type_keeps_its_keywords() {
     for schema in [
         json!({ "type": ["object"], "properties": { "b": { "type": "integer" } }, "required": ["b"] }),
-        json!({ "type": ["array"], "items": { "type": "integer" } }),
+        json!({ "type": ["array"], "items": { "type": "integer" }, "maxItems": 9 }),
     ] {
         assert_eq!(field(Dialect::LlamaCpp, schema.clone()), (schema, vec![]));
     }
