@@ -13,8 +13,9 @@ use cog_json::Value;
 use cog_spec::Secret;
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
+    sync::OnceCell,
     task::block_in_place,
-    time::Instant,
+    time::{Instant, timeout},
 };
 
 use self::{call::Call, client::Client};
@@ -32,6 +33,8 @@ pub use self::client::{PlainClient, PlainRequest, PlainResponse};
 
 /// The time limit for listing a vendor's models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(15);
+/// The time limit for the question about the template of a model, which delays the first call.
+const PROPERTIES_TIMEOUT: Duration = Duration::from_secs(2);
 /// The size of a request, in bytes, from which other tasks move to another thread while it is written. Moving them
 /// costs more than writing a smaller one.
 const LARGE: usize = 256 << 10;
@@ -52,6 +55,8 @@ pub struct HttpProvider {
     replays: bool,
     /// Whether requests have marks for the cache. A gateway may reject them, and a recording is independent of them.
     marks_cache: bool,
+    /// Whether the model behind this server answers at once, once the server has told it.
+    answers_at_once: OnceCell<bool>,
 }
 
 impl HttpProvider {
@@ -77,6 +82,7 @@ impl HttpProvider {
     /// Fails if the directory cannot be created.
     pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
         self.marks_cache = false;
+        self.answers_at_once = OnceCell::new_with(Some(false)); // its question would be recorded
         let recording =
             Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
         let keys = self.info.key.iter().chain(&self.settings.secrets).cloned().collect();
@@ -106,7 +112,8 @@ impl HttpProvider {
         let recorded = transport.protocol();
         let settings = ProviderSettings { protocol: settings.protocol.or(recorded), ..settings };
         let provider = Self::over(vendor, settings, base_url, Arc::new(transport));
-        Ok(Self { replays: true, marks_cache: false, ..provider })
+        let answers_at_once = OnceCell::new_with(Some(false));
+        Ok(Self { replays: true, marks_cache: false, answers_at_once, ..provider })
     }
 
     fn over(
@@ -136,7 +143,18 @@ impl HttpProvider {
         info.own_prices.clone_from(&settings.prices);
         info.key.clone_from(&settings.key);
         let recording = RecordingFailure::default();
-        Self { vendor, base_url, protocol, info, settings, transport, recording, replays: false, marks_cache }
+        Self {
+            vendor,
+            base_url,
+            protocol,
+            info,
+            settings,
+            transport,
+            recording,
+            replays: false,
+            marks_cache,
+            answers_at_once: OnceCell::new(),
+        }
     }
 
     /// Returns the vendor's row.
@@ -175,9 +193,13 @@ impl HttpProvider {
     }
 
     async fn get(&self, path: &str) -> Result<Value, ProviderError> {
+        self.get_at(&self.base_url, path).await
+    }
+
+    async fn get_at(&self, base_url: &str, path: &str) -> Result<Value, ProviderError> {
         let mut headers = vec![("accept", "application/json".to_owned())];
         headers.extend(self.protocol.protocol().headers());
-        let url = format!("{}{path}", self.base_url);
+        let url = format!("{base_url}{path}");
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
         let setup = self.setup(wire, String::new(), Some(LIST_TIMEOUT));
         Call::new(setup, Instant::now()).body().await
@@ -251,6 +273,36 @@ impl HttpProvider {
     }
 }
 
+// The grammar of an answer, which prevents a model from reasoning before it answers.
+
+impl HttpProvider {
+    /// Returns the request without its grammar if the model may reason, or if nothing is known about it.
+    async fn with_usable_grammar<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
+        let is_asked = self.context(request).is_ok_and(|context| context.grammar().is_some());
+        let is_told = request.generation.effort.is_some(); // not to reason
+        if !is_asked || is_told || self.answers_at_once().await {
+            return Cow::Borrowed(request);
+        }
+        let mut request = request.clone();
+        if let Some(output) = &mut request.output {
+            Arc::make_mut(output).grammar = None;
+        }
+        Cow::Owned(request)
+    }
+
+    /// Returns whether the template of the model has no place for reasoning. A server that does not tell it is asked again.
+    async fn answers_at_once(&self) -> bool {
+        const MARKS: [&str; 3] = ["think", "reason", "<|channel|>"];
+        let ask = async {
+            let root = self.base_url.strip_suffix("/v1").unwrap_or(&self.base_url);
+            let properties = timeout(PROPERTIES_TIMEOUT, self.get_at(root, "/props")).await.ok()?.ok()?;
+            let template = properties.get("chat_template")?.as_str()?;
+            Some(!MARKS.iter().any(|mark| template.contains(mark)))
+        };
+        self.answers_at_once.get_or_try_init(|| async { ask.await.ok_or(()) }).await.copied().unwrap_or(false)
+    }
+}
+
 impl Provider for HttpProvider {
     fn info(&self) -> &ProviderInfo {
         &self.info
@@ -268,6 +320,8 @@ impl Provider for HttpProvider {
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             self.check_key()?;
+            let request = self.with_usable_grammar(request).await;
+            let request = &*request;
             let wire = self.write(request)?;
             let context = self.context(request)?;
             let format = context.reply_format();

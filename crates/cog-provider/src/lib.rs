@@ -54,6 +54,6 @@ pub use formats::{Formats, ManyImages};
 pub use http::{BatchClient, HttpProvider, PlainClient, PlainRequest, PlainResponse};
 pub use provider::{ListedModel, ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{
-    ImageRequest, ModelRequest, OutputSchema, Quota, ReplyHead, ReplyHook, RequestError, RetryHook,
-    ToolRequest, WireRequest,
+    ImageRequest, ModelRequest, OutputGrammar, OutputSchema, Quota, ReplyHead, ReplyHook, RequestError,
+    RetryHook, ToolRequest, WireRequest,
 };

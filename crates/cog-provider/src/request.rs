@@ -191,9 +191,20 @@ pub struct OutputSchema {
     pub form: &'static Form,
     /// The projected schema; `None` if the vendor can only be instructed to return "a JSON object".
     pub schema: Option<cog_json::Value>,
+    /// The schema as a grammar, for an engine that takes one. The engine does not let a model reason before it answers.
+    pub grammar: Option<OutputGrammar>,
     /// The text about the schema at the end of the system message; empty if there is none. A model that generates no
     /// text does not receive it.
     pub instructions: Arc<str>,
+}
+
+/// A grammar of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputGrammar {
+    /// Its rules, in GBNF.
+    pub text: String,
+    /// The limit of output tokens if the request has none: what the longest answer needs.
+    pub max_tokens: u64,
 }
 
 /// A request in a vendor's format, complete except for the key, which it never contains.

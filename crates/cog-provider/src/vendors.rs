@@ -159,6 +159,8 @@ pub struct Quirks {
     pub streams_schema: bool,
     /// Whether the vendor pads the events of a Responses stream with random text unless a request disables it.
     pub pads_events: bool,
+    /// Whether the server accepts a grammar instead of a schema.
+    pub grammar: bool,
     /// Additional fields of the body: the key, and its value as JSON.
     pub extra: &'static [(&'static str, &'static str)],
 }
@@ -171,6 +173,7 @@ impl Quirks {
         stream_options: true,
         streams_schema: true,
         pads_events: false,
+        grammar: false,
         extra: &[],
     };
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use cog_module::Module;
-use cog_provider::OutputSchema;
-use cog_schema::{Contract, Loss};
+use cog_provider::{OutputGrammar, OutputSchema};
+use cog_schema::{Contract, Grammar, Loss};
 use cog_spec::{Code, Dialect, EnumStrategy, Form, Manifest, Strictness, Subject, Tier, Wording};
 
 use crate::{
@@ -101,6 +101,7 @@ impl Compiled {
         };
         let output = OutputSchema {
             name: module.manifest.name.clone(),
+            grammar: grammar(projection.dialect, projection.schema.as_ref()),
             form,
             dialect: projection.dialect,
             schema: projection.schema.map(cog_json::Value::from),
@@ -108,6 +109,12 @@ impl Compiled {
         };
         ProjectedContract { output: Arc::new(output), lost: projection.lost }
     }
+/// Returns the grammar of a schema, for engines whose dialect has one.
+pub(crate) fn grammar(dialect: Dialect, schema: Option<&serde_json::Value>) -> Option<OutputGrammar> {
+    let Grammar { text, max_tokens, .. } = Grammar::new(schema.filter(|_| dialect == Dialect::LlamaCpp)?)?;
+    Some(OutputGrammar { text, max_tokens })
+}
+
 }
 
 /// The modules that were used, each compiled once.

@@ -6,6 +6,7 @@
 //!   [`Contract::check_error`] check its answer, and [`Contract::check_at`] the completed values of a partial answer.
 //!   Each returns every [`Violation`] with path, code and suggestion.
 //! - [`Contract::project`] translates the contract into the dialect of a provider, with a list of the losses.
+//!   [`Grammar`] is the grammar of a projection for llama.cpp.
 //! - [`Contract::portability`] returns where each constraint is enforced, for a provider.
 //! - [`Enforcement`] lists what an engine ignores of a schema that it accepts.
 //! - [`Contract::conflicts`] proves that no answer can succeed, where the schema and the rules exclude each other.
@@ -25,6 +26,7 @@ mod document;
 mod enforcement;
 mod engine;
 mod finding;
+mod gbnf;
 mod graph;
 mod input_fields;
 mod locate;
@@ -45,6 +47,7 @@ pub use contract::Contract;
 pub use document::without_unsupported_patterns;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;
+pub use gbnf::Grammar;
 pub use input_fields::{FieldTypes, InputField, MediaField};
 pub use locate::context_pointer;
 pub use outputs::{MediaSlot, NamedSlot, Placement};

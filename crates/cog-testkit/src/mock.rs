@@ -73,6 +73,8 @@ struct Shared {
     batches: Option<Batches>,
     /// Counts the input tokens of a request.
     count: OnceLock<fn(&Value) -> u64>,
+    /// The chat template of llama.cpp's model.
+    template: OnceLock<&'static str>,
 }
 
 impl Mock {
@@ -129,6 +131,7 @@ impl Mock {
             interrupted: AtomicUsize::new(0),
             batches,
             count: OnceLock::new(),
+            template: OnceLock::new(),
         });
         let (shutdown, stopped) = oneshot::channel();
         let state = Arc::clone(&shared);
@@ -154,6 +157,13 @@ impl Mock {
     #[must_use]
     pub fn counting(self, count: fn(&Value) -> u64) -> Self {
         self.shared.count.get_or_init(|| count);
+        self
+    }
+
+    /// Sets the chat template of the model, which llama.cpp tells at `/props`.
+    #[must_use]
+    pub fn with_template(self, template: &'static str) -> Self {
+        self.shared.template.get_or_init(|| template);
         self
     }
 
@@ -241,6 +251,16 @@ async fn handle(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
+    // A question about the server is no request to the model.
+    if method == Method::GET && uri.path() == "/props" {
+        return match shared.template.get() {
+            Some(template) => {
+                let body = json!({ "chat_template": template }).to_string();
+                respond(200, "application/json", Body::from(body), &[])
+            }
+            None => respond(404, "text/plain", Body::from("404 page not found"), &[]),
+        };
+    }
     let received = Received {
         method: method.to_string(),
         path: uri.to_string(),

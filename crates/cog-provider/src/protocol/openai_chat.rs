@@ -233,12 +233,18 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     if let Some(tools) = &context.request.tools {
         write_tools(w, tools, context);
     }
-    if let Some(output) = projected(context) {
+    let grammar = context.grammar();
+    if let Some(grammar) = grammar {
+        w.field("grammar", &grammar.text);
+    } else if let Some(output) = projected(context) {
         response_format(w.key("response_format"), output);
     }
     modalities(w, &context.output_media().collect::<Vec<_>>());
     let options = Options { max_tokens: token_limit(context), seed: quirks.seed, stop: "stop" };
     options.write(w, &context.request.generation);
+    if let Some(grammar) = grammar.filter(|_| context.request.generation.max_tokens.is_none()) {
+        w.field(options.max_tokens, &grammar.max_tokens);
+    }
     w.optional("reasoning_effort", &effort(context));
     context.write_effort_members(w);
     w.optional("verbosity", &context.request.generation.verbosity);

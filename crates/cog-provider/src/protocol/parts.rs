@@ -10,7 +10,7 @@ use cog_spec::{Dialect, Effort, Generation, Modality, ServiceTier};
 
 use super::RequestContext;
 use crate::{
-    OutputSchema, RequestError, ToolRequest,
+    OutputGrammar, OutputSchema, RequestError, ToolRequest,
     vendors::{CacheMark, Temperature, ToolSettings, ToolSupport},
 };
 
@@ -208,6 +208,15 @@ pub(crate) fn split_system<'a>(context: &RequestContext<'a>) -> (Option<String>,
 }
 
 impl<'a> RequestContext<'a> {
+    /// Returns the grammar that is sent instead of the schema: to a server that accepts one, unless the model is to reason, which
+    /// the grammar would prevent, or may call tools.
+    pub(crate) fn grammar(&self) -> Option<&'a OutputGrammar> {
+        let request = self.request;
+        let reasons = request.generation.effort.is_some_and(|effort| effort != Effort::None);
+        let is_used = self.vendor.quirks.grammar && !reasons && request.tools.is_none();
+        request.output.as_ref()?.grammar.as_ref().filter(|_| is_used)
+    }
+
     /// Returns the messages as they are sent: with the system text at the beginning of the first message of the user, if the
     /// request has it there.
     pub(crate) fn messages(&self) -> Cow<'a, [Message]> {

@@ -463,6 +463,7 @@ const LLAMACPP: Vendor = Vendor {
     formats: LLAMA_FORMATS,
     models: models::LLAMACPP,
     tools: tools::LLAMACPP,
+    quirks: Quirks { grammar: true, ..Quirks::NONE },
     ..LOCAL
 };
 

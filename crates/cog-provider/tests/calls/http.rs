@@ -1,13 +1,13 @@
 //! Tests of calls over HTTP, against a mock that replies like the vendors.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cog_harmony::{Conversation, Message};
 use cog_provider::{
-    Deadline, HttpProvider, Interruption, ModelRequest, Provider, ProviderError,
+    Deadline, HttpProvider, Interruption, ModelRequest, OutputGrammar, Provider, ProviderError,
     vendors::{ProviderSettings, Vendor},
 };
-use cog_spec::{Code, FinishReason, ModelEvent};
+use cog_spec::{Code, Effort, FinishReason, ModelEvent};
 use cog_testkit::{Finish, Mock, Reply, Wire};
 use futures_util::StreamExt;
 use tokio::task::JoinSet;
@@ -39,6 +39,34 @@ async fn every_protocol_returns_the_answer() {
         assert_eq!(usage, Some((20, 9)), "{}", wire.name());
         let headers = mock.requests().remove(0).headers;
         assert!(headers.iter().filter(|(name, _)| name == "accept").count() <= 1, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn model_that_reasons_gets_the_schema_instead_of_a_grammar() {
+    const PLAIN: &str = "{% for message in messages %}{{ message.content }}{% endfor %}";
+    const REASONING: &str = "{% if add_generation_prompt %}<think>{% endif %}";
+    for (template, has_grammar) in [(Some(PLAIN), true), (Some(REASONING), false), (None, false)] {
+        let mock = Mock::start([Reply::text("{}")]);
+        let mock = template.into_iter().fold(mock, Mock::with_template);
+        let vendor = Vendor::by_name("llamacpp").unwrap();
+        let provider = HttpProvider::new(vendor, settings(&mock.base_url(Wire::OpenAi))).unwrap();
+        let mut request = request_with_schema(&provider);
+        let grammar = OutputGrammar { text: "root ::= \"{}\"".to_owned(), max_tokens: 9 };
+        request.output.iter_mut().for_each(|output| Arc::make_mut(output).grammar = Some(grammar.clone()));
+        for _ in 0..2 {
+            events_of(&provider, &request).await.unwrap();
+        }
+        for sent in mock.requests() {
+            let found =
+                ["grammar", "max_tokens", "response_format"].map(|name| sent.body.get(name).is_some());
+            assert_eq!(found, [has_grammar, has_grammar, !has_grammar], "{template:?}");
+        }
+        assert_eq!(mock.request_count(), 2);
+        // The caller says that the model is not to reason, so that nobody needs to know its template.
+        request.generation.effort = Some(Effort::None);
+        events_of(&provider, &request).await.unwrap();
+        assert!(mock.requests()[2].body.get("grammar").is_some());
     }
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn request_with_schema(provider: &HttpProvider) -> ModelRequest {
         name: "answer".to_owned(),
         dialect: provider.info().dialect,
         schema,
+        grammar: None,
         instructions: "".into(),
     };
     ModelRequest { output: Some(Arc::new(output)), ..simple_request() }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Role};
 use cog_json::ToJson;
 use cog_provider::{
-    Formats, HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
+    Formats, HttpProvider, ModelRequest, OutputGrammar, OutputSchema, Provider, ProviderError, RequestError,
     protocol::ProtocolKind,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
@@ -44,6 +44,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
             name: "code-reviewer".to_owned(),
             dialect,
             schema: with_schema.then(|| schema.into()),
+            grammar: None,
             instructions: "Answer in JSON.".into(),
         })),
         output_media: Vec::new(),
@@ -108,6 +109,35 @@ fn system_text_can_be_the_beginning_of_the_first_message() {
         let merged = r#""content": "Answer in JSON.\n\n{\"code\":\"x = 1\"}""#;
         assert!(text.contains(merged) && !text.contains(r#""system""#), "{name}: {text}");
     }
+}
+
+/// Returns the body of a request with a grammar.
+fn body_with_grammar(name: &str, change: impl FnOnce(&mut ModelRequest)) -> serde_json::Value {
+    let mut request = request_for(Dialect::LlamaCpp);
+    let grammar = OutputGrammar { text: "root ::= \"{}\"".to_owned(), max_tokens: 99 };
+    request.output.iter_mut().for_each(|output| Arc::make_mut(output).grammar = Some(grammar.clone()));
+    change(&mut request);
+    let wire: serde_json::Value = serde_json::from_str(&rendered(name, &request).unwrap()).unwrap();
+    wire["body"].clone()
+}
+
+#[test]
+fn grammar_replaces_the_schema_where_the_server_accepts_one() {
+    let body = body_with_grammar("llamacpp", |_| {});
+    assert_eq!((&body["grammar"], &body["max_tokens"]), (&json!("root ::= \"{}\""), &json!(99)));
+    assert_eq!(body.get("response_format"), None);
+    let own = body_with_grammar("llamacpp", |request| request.generation.max_tokens = Some(7));
+    assert_eq!(own["max_tokens"], 7);
+    let none = body_with_grammar("llamacpp", |request| request.generation.effort = Some(Effort::None));
+    assert!(none.get("grammar").is_some());
+    // A model that is to reason cannot do so within a grammar.
+    let reasons = body_with_grammar("llamacpp", |request| request.generation.effort = Some(Effort::Low));
+    for body in [reasons, body_with_grammar("lmstudio", |_| {}), body_with_grammar("vllm", |_| {})] {
+        assert!(body.get("grammar").is_none() && body.get("max_tokens").is_none(), "{body}");
+        assert_eq!(body["response_format"]["type"], "json_schema");
+    }
+    let ollama = body_with_grammar("ollama", |_| {});
+    assert!(ollama.get("grammar").is_none() && ollama["format"].is_object(), "{ollama}");
 }
 
 #[test]

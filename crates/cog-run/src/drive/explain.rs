@@ -13,7 +13,7 @@ use super::{
     Driver,
     reply::{Arrived, Called, Reply, is_lost},
 };
-use crate::{clock, preflight, request};
+use crate::{clock, compiled::grammar, preflight, request};
 
 /// What the model is asked once its answer is known.
 const QUESTION: &str = "Explain in one or two sentences why this is the answer.";
@@ -92,6 +92,7 @@ impl Driver {
                 name: "rationale".to_owned(),
                 dialect,
                 form: Form::ENVELOPE,
+                grammar: grammar(dialect, Some(&schema)),
                 schema: Some(schema.into()),
                 instructions: "".into(),
             })
