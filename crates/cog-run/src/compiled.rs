@@ -92,29 +92,27 @@ impl Compiled {
         let projection = contract.project_form(dialect, form);
         let words = match (form.wording, projection.schema.is_some()) {
             (Wording::Grammar, true) => String::new(),
-            (Wording::Grammar | Wording::Short, _) => {
-                short_contract(module, contract, form, projection.is_shown)
-            }
+            (Wording::Grammar, false) => short_contract(module, contract, form),
             (Wording::Full, _) => {
                 output_contract(module, contract, &self.media_fields, form, projection.is_shown)
             }
         };
         let output = OutputSchema {
             name: module.manifest.name.clone(),
-            grammar: grammar(projection.dialect, projection.schema.as_ref()),
             form,
             dialect: projection.dialect,
+            grammar: grammar(projection.dialect, projection.schema.as_ref()),
             schema: projection.schema.map(cog_json::Value::from),
             instructions: words.into(),
         };
         ProjectedContract { output: Arc::new(output), lost: projection.lost }
     }
+}
+
 /// Returns the grammar of a schema, for engines whose dialect has one.
 pub(crate) fn grammar(dialect: Dialect, schema: Option<&serde_json::Value>) -> Option<OutputGrammar> {
     let Grammar { text, max_tokens, .. } = Grammar::new(schema.filter(|_| dialect == Dialect::LlamaCpp)?)?;
     Some(OutputGrammar { text, max_tokens })
-}
-
 }
 
 /// The modules that were used, each compiled once.
@@ -183,17 +181,15 @@ const META: &str = "- `meta`: `confidence` is a number from 0 to 1 that states h
                     on the answer could cause: `none`, `low`, `medium` or `high`. `explain` summarizes the answer in at most \
                     280 characters.\n";
 
-/// Returns the short section about the answer format, for a model that writes its data alone.
-fn short_contract(module: &Module, contract: &Contract, form: &Form, shows_schema: bool) -> String {
+/// Returns the short section about the answer format, for a model that writes its data alone and sees no schema.
+fn short_contract(module: &Module, contract: &Contract, form: &Form) -> String {
     let mut text = String::from("\n\nReply with one JSON object.");
     // Prompts explain the members of `meta`, which is not asked for here.
     if module.prompt.text().contains("`meta.") {
         text.push_str(" Do not write `meta`.");
     }
     text.push('\n');
-    if !shows_schema {
-        schemas(&mut text, contract, form);
-    }
+    schemas(&mut text, contract, form);
     if contract.has_error_arm(form) {
         let codes: Vec<String> = contract.model_codes().iter().map(|code| format!("`{code}`")).collect();
         let _ = write!(

@@ -53,9 +53,7 @@ pub enum RationalePlace {
 pub enum Wording {
     /// The members, the error codes and the limits, in sentences.
     Full,
-    /// One sentence about the format, and the codes.
-    Short,
-    /// Nothing where an engine enforces the schema; otherwise as [`Wording::Short`].
+    /// Nothing where an engine enforces the schema; otherwise one sentence about the format, the schema, and the codes.
     Grammar,
 }
 
@@ -75,7 +73,7 @@ impl Form {
         name: "data",
         subject: Subject::Data,
         rationale: RationalePlace::Last,
-        wording: Wording::Short,
+        wording: Wording::Grammar,
         is_one_message: false,
         examples: 0,
     };
