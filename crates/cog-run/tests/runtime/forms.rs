@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cog_harmony::Role;
 use cog_json::Value;
-use cog_module::forms::{self, BestForm};
+use cog_module::forms::BestForm;
 use cog_run::{AnswerCache, Envelope, RunOptions, Runtime, ToJson as _, events::Trace};
 use cog_spec::{Ask, Chunk, Dialect, FinishReason, Form, Generation, ModelEvent, Risk, Usage};
 
@@ -315,7 +315,7 @@ async fn form_after_measuring(model: &str, prompt: &str) -> (&'static Form, Enve
     let directory = directory("Answer.", &[]);
     let module = cog_module::load(&cog_module::Origin::Directory(directory.path().to_owned())).unwrap();
     let (provider, model) = ("scripted".to_owned(), model.to_owned());
-    forms::keep(&module, BestForm { provider, model, form: Form::DATA, cases: 20, right: 18 }).unwrap();
+    module.keep_form(BestForm { provider, model, form: Form::DATA, cases: 20, right: 18 }).unwrap();
     write(&directory, "prompt.md", prompt);
     let data = r#"{"result": "fine", "rationale": "It was asked."}"#;
     let provider = Scripted::replying_in_turn([data, data]).with_dialect(Dialect::LlamaCpp);

@@ -3,8 +3,9 @@
 A model with random weights writes anything that the engine's grammar allows. So an answer that is rejected shows a
 requirement that the request does not express or the engine does not enforce.
 
-Usage: COG=…/cog python check.py MODEL SEEDS [MINIMUM]. MODEL is `random`, `gemma` or a GGUF file; each module answers once for each
-seed. With MINIMUM the program fails if fewer answers of a module are accepted at the first attempt.
+Usage: COG=…/cog python check.py MODEL SEEDS [MINIMUM [FORM…]]. MODEL is `random`, `gemma` or a GGUF file; each module answers once for
+each seed in each form, by default in the one that the runtime chooses. With MINIMUM the program fails if fewer answers of a module
+are accepted at the first attempt.
 """
 
 import collections
@@ -29,21 +30,24 @@ GATES = {"E2001", "E3006"}
 def main() -> int:
     model, seeds = sys.argv[1], int(sys.argv[2])
     minimum = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    forms = sys.argv[4:] or ["auto"]
     started = time.monotonic()
     with server.running(model) as url:
-        results = {name: [run(url, name, seed) for seed in range(seeds)] for name in NAMES}
+        results = {
+            f"{name} {form}": [run(url, name, form, seed) for seed in range(seeds)] for form in forms for name in NAMES
+        }
     report(results)
-    print(f"{model}: {seeds} seeds for each module in {time.monotonic() - started:.0f} s")
+    print(f"{model}: {seeds} seeds for each module and form in {time.monotonic() - started:.0f} s")
     missed = [name for name, envelopes in results.items() if count(envelopes)["first"] < minimum]
     for name in missed:
         print(f"error: {name}: fewer than {minimum} of {seeds} answers were accepted at the first attempt")
     return 1 if missed else 0
 
 
-def run(url: str, name: str, seed: int) -> dict:
+def run(url: str, name: str, form: str, seed: int) -> dict:
     """The envelope of one run."""
     inputs = sorted((MODULES / name / "tests").glob("*.input.json"))
-    flags = ["--provider", "llamacpp", "--seed", str(seed), "--temperature", "1", "--max-tokens", "4000"]
+    flags = ["--provider", "llamacpp", "--ask", form, "--seed", str(seed), "--temperature", "1", "--max-tokens", "8000"]
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(
             [os.environ["COG"], "run", name, inputs[seed % len(inputs)], *flags],
@@ -86,10 +90,10 @@ def is_rejection(error: dict) -> bool:
 
 
 def report(results: dict[str, list[dict]]) -> None:
-    print(f"{'module':18}" + "".join(f"{column:>10}" for column in COLUMNS))
+    print(f"{'module and form':40}" + "".join(f"{column:>10}" for column in COLUMNS))
     for name, envelopes in results.items():
         counted = count(envelopes)
-        print(f"{name:18}" + "".join(f"{counted[column]:10}" for column in COLUMNS))
+        print(f"{name:40}" + "".join(f"{counted[column]:10}" for column in COLUMNS))
         rejected = [envelope["error"] for envelope in envelopes if not is_accepted(envelope)]
         for reason, times in collections.Counter(map(why, rejected)).most_common():
             print(f"  {times:4} {reason}")
