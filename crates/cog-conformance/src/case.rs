@@ -61,7 +61,7 @@ pub(crate) struct Case {
     /// Further commands in the same directory, in order.
     #[serde(default)]
     pub(crate) steps: Vec<Step>,
-    /// Files of this workspace that must contain these strings: pages, and the names of Rust tests.
+    /// Pages of this workspace that must contain these strings.
     #[serde(default)]
     pub(crate) contains: BTreeMap<String, Vec<String>>,
 }
@@ -77,20 +77,22 @@ pub(crate) enum Step {
     Signal(SignalStep),
 }
 
-/// The name by which the program is called.
+/// The program that a command calls.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Program {
     #[default]
     Cog,
     Cogn,
+    /// A program that uses the library, with the arguments `MODULE INPUT [--stream]`.
+    Library,
 }
 
 /// A command and its expectation.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandStep {
-    /// `cog`, or `cogn`.
+    /// `cog`, `cogn`, or `library`.
     #[serde(default)]
     pub(crate) program: Program,
     /// Arguments of `cog`; `{directory}` stands for the directory of the case.

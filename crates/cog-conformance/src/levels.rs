@@ -157,7 +157,7 @@ impl Levels {
         mut progress: impl FnMut(u8, &str) -> ControlFlow<()>,
     ) -> Result<Option<Report>, CheckError> {
         let directory = tempfile::tempdir().map_err(|error| CheckError::Start(error.to_string()))?;
-        let programs = Programs { cog: PathBuf::new(), cogn: PathBuf::new() };
+        let programs = Programs::default();
         let mut scene = Scene::new(directory.path(), &programs, &[], &self.base.reply);
         let model = listen(target)?;
         scene.endpoint = Some(self.open(target, directory.path(), &model)?);
@@ -468,7 +468,7 @@ mod tests {
         let numbers: Vec<u8> = levels.levels.iter().map(|level| level.level).collect();
         assert_eq!(numbers, [1, 2, 3, 4]);
         let directory = tempfile::tempdir().unwrap();
-        let programs = Programs { cog: PathBuf::new(), cogn: PathBuf::new() };
+        let programs = Programs::default();
         let scene = Scene::new(directory.path(), &programs, &[], &levels.base.reply);
         for (case, name) in levels.levels.iter().flat_map(Level::named_cases) {
             assert!(!case.codes.is_empty(), "{}", case.name);

@@ -228,19 +228,21 @@ fn check_interrupted(scene: &Scene<'_>, expected: &Value) -> Vec<String> {
     wait_until(|| found().is_empty().then(Vec::new)).unwrap_or_else(found)
 }
 
-/// Files that must contain strings, or, with null, not be there.
+/// Files that must contain strings, or match as JSON, or with null not exist.
 fn check_files(directory: &Path, expected: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, expected) in expected.as_object().into_iter().flatten() {
-        match (directory::read(&directory.join(name)), expected.is_null()) {
-            (Ok(_), true) => faults.push(format!(" {name}: is there")),
-            (Ok(found), false) => {
-                faults
-                    .extend(absent(&found, &strings(expected)).iter().map(|fault| format!(" {name}{fault}")));
-            }
-            (Err(_), true) => {}
-            (Err(error), false) => faults.push(format!(" {error}")),
-        }
+        let found = match (directory::read(&directory.join(name)), expected) {
+            (Ok(_), Value::Null) => vec![": is there".to_owned()],
+            (Ok(found), Value::Array(_)) => absent(&found, &strings(expected)),
+            (Ok(found), expected) => match serde_json::from_str(&found) {
+                Ok(found) => differences(&found, expected),
+                Err(error) => vec![format!(": not JSON: {error}")],
+            },
+            (Err(_), Value::Null) => Vec::new(),
+            (Err(error), _) => vec![format!(": {error}")],
+        };
+        faults.extend(found.iter().map(|fault| format!(" {name}{fault}")));
     }
     faults
 }

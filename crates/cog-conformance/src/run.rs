@@ -101,6 +101,10 @@ impl Case {
 
     fn check_contains(&self, root: &Path) -> Result<(), String> {
         for (path, strings) in &self.contains {
+            // The name of a test is there even if the test shows nothing.
+            if !path.ends_with(".md") {
+                return Err(format!("{path} is not a page: write a case that runs the code"));
+            }
             let found = directory::read(&root.join(path))?;
             let missing = missing(&found, strings);
             if !missing.is_empty() {
@@ -178,6 +182,9 @@ impl CommandStep {
             scene.model = Model::start(replies, scene.base)?;
         }
         let mut command = command(self.program(scene.programs), scene.directory, scene.model.as_ref());
+        if matches!(self.program, Program::Library) {
+            command.arg("library");
+        }
         command.args(arguments).envs(self.env.iter().map(|(name, value)| (name, scene.filled(value))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
@@ -197,6 +204,7 @@ impl CommandStep {
         match self.program {
             Program::Cog => &programs.cog,
             Program::Cogn => &programs.cogn,
+            Program::Library => &programs.library,
         }
     }
 }

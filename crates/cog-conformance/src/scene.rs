@@ -37,13 +37,18 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Creates the scene from a directory, the case's replies, and their base envelope.
+    /// Creates the scene from a directory, the case's replies, and their base envelope. `{path}` is the `PATH` of the runner.
     pub(crate) fn new(
         directory: &'a Path,
         programs: &'a Programs,
         replies: &'a [Reply],
         base: &'a Value,
     ) -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "where the runner finds ffmpeg, a case may let the program find it"
+        )]
+        let path = std::env::var("PATH").unwrap_or_default();
         Self {
             directory,
             programs,
@@ -54,7 +59,7 @@ impl<'a> Scene<'a> {
             site: None,
             last_request: None,
             chunks: Vec::new(),
-            kept: BTreeMap::new(),
+            kept: BTreeMap::from([("path".to_owned(), path.into())]),
         }
     }
 

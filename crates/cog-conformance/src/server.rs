@@ -17,12 +17,15 @@ use crate::model::Model;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The paths of the programs that cases run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Programs {
     /// `cog`.
     pub cog: PathBuf,
     /// `cogn`, the same program under its other name.
     pub cogn: PathBuf,
+    /// A program that runs a module with the library (SPEC 10.2). It gets `library MODULE INPUT [--stream]`, and prints the
+    /// envelope or the chunks, one on each line.
+    pub library: PathBuf,
 }
 
 /// Returns a command in the directory of a case. Its environment has only what the case and the model need.

@@ -9,12 +9,21 @@ use std::{path::Path, process::ExitCode, sync::Arc};
 use cog_conformance::{Programs, Suite};
 use libtest_mimic::{Arguments, Trial};
 
+mod library;
+
 fn main() -> Result<ExitCode, String> {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("library") {
+        return library::run(words).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string());
+    }
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let suite = Arc::new(Suite::read(&root)?);
-    let programs =
-        Arc::new(Programs { cog: env!("CARGO_BIN_EXE_cog").into(), cogn: env!("CARGO_BIN_EXE_cogn").into() });
+    let programs = Arc::new(Programs {
+        cog: env!("CARGO_BIN_EXE_cog").into(),
+        cogn: env!("CARGO_BIN_EXE_cogn").into(),
+        library: std::env::current_exe().map_err(|error| error.to_string())?,
+    });
     let trial = |name: String| {
         let suite = Arc::clone(&suite);
         let programs = Arc::clone(&programs);
