@@ -91,7 +91,12 @@ impl Compiled {
         let contract = self.model_contract.as_ref().unwrap_or(&module.contract);
         let projection = contract.project_form(dialect, form);
         let words = match (form.wording, projection.schema.is_some()) {
-            (Wording::Grammar, true) => String::new(),
+            // A grammar holds the format, but not what the module must not do.
+            (Wording::Grammar, true) => {
+                not_allowed(&module.manifest).map_or_else(String::new, |section| format!("
+
+{section}"))
+            }
             (Wording::Grammar, false) => short_contract(module, contract, form),
             (Wording::Full, _) => {
                 output_contract(module, contract, &self.media_fields, form, projection.is_shown)
@@ -324,13 +329,16 @@ fn limits(text: &mut String, manifest: &Manifest, form: &Form) {
             overflow.max_items
         );
     }
-    let forbidden = forbidden(manifest);
-    if !forbidden.is_empty() {
-        text.push_str("\nThe following are not allowed:\n\n");
-        for item in forbidden {
-            let _ = writeln!(text, "- {item}");
-        }
+    if let Some(section) = not_allowed(manifest) {
+        let _ = write!(text, "\n{section}");
     }
+}
+
+/// Returns the section about what the module must not do; none without such rules.
+fn not_allowed(manifest: &Manifest) -> Option<String> {
+    let forbidden = forbidden(manifest);
+    let lines: String = forbidden.iter().map(|item| format!("- {item}\n")).collect();
+    (!forbidden.is_empty()).then(|| format!("The following are not allowed:\n\n{lines}"))
 }
 
 fn forbidden(manifest: &Manifest) -> Vec<&str> {

@@ -53,7 +53,8 @@ pub enum RationalePlace {
 pub enum Wording {
     /// The members, the error codes and the limits, in sentences.
     Full,
-    /// Nothing where an engine enforces the schema; otherwise one sentence about the format, the schema, and the codes.
+    /// Only what is not allowed where an engine enforces the schema; otherwise one sentence about the format, the schema, and the
+    /// codes.
     Grammar,
 }
 

@@ -93,6 +93,17 @@ fn every_model_sees_the_contract_exactly_once() {
 }
 
 #[test]
+fn every_model_reads_what_is_not_allowed() {
+    each_projection(|module, dialect, output| {
+        for excluded in &module.manifest.excludes {
+            let line = format!("\n- {excluded}\n");
+            let (name, form) = (&module.manifest.name, output.form);
+            assert!(output.instructions.contains(&line), "{name} in {dialect}, {form}");
+        }
+    });
+}
+
+#[test]
 fn codes_in_a_prompt_are_among_those_that_a_model_may_report() {
     for module in modules() {
         let codes = module.contract.model_codes();
