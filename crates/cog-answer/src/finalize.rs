@@ -7,7 +7,9 @@ mod open;
 use cog_harmony::{Finding, citation};
 use cog_json::{Node, Path, Segment, ToJson, Value};
 use cog_schema::{DataCheck, ExcessInsights, Violation};
-use cog_spec::{Code, ErrorBody, Meta, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning, WarningCode};
+use cog_spec::{
+    Code, ErrorBody, Meta, RationalePlace, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning, WarningCode,
+};
 
 pub(crate) use self::open::{Failure, ParsedReply, Success};
 use self::{handoff::next_packet, open::ReplyParts};
@@ -178,6 +180,11 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     };
     violations.extend(check_meta(rules, &model_meta, &meta, ruled.as_ref()));
     violations.extend(check.violations);
+    // An answer that is wrong is not explained (ruling R91): its model was not asked for a rationale, and is told nothing of one.
+    let is_unexplained = rules.is_without_meta() && rules.form.rationale == RationalePlace::Afterwards;
+    if is_unexplained && violations.iter().any(|violation| violation.code != Code::MissingRationale) {
+        violations.retain(|violation| violation.code != Code::MissingRationale);
+    }
     // Sealing hashes the packet, which makes sense only for an answer that is otherwise valid.
     let handoff = match violations.is_empty() {
         true => next_packet(rules, data.node()).unwrap_or_else(|found| {
