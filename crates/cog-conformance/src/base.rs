@@ -51,6 +51,11 @@ impl ModuleParts {
         }
     }
 
+    /// Returns whether the manifest names tier exec.
+    pub(crate) fn is_exec(&self) -> bool {
+        self.manifest.get("tier").is_some_and(|tier| tier == "exec")
+    }
+
     /// Renames the module.
     pub(crate) fn named(mut self, name: &str) -> ModuleParts {
         self.manifest.insert("name".to_owned(), Value::from(name));

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// One case: its setup, its command, and the expected outcome.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     /// The expected behaviour, as words joined by hyphens; among the cases of levels after its group: `O/exec-refuses`.

@@ -22,6 +22,7 @@
 mod base;
 mod case;
 mod directory;
+mod forms;
 mod http;
 mod levels;
 mod matching;

@@ -1,5 +1,6 @@
 //! The scripted model behind a case.
 
+use cog_spec::Form;
 use cog_testkit::{Mock, Wire};
 use serde_json::Value;
 
@@ -9,21 +10,29 @@ use crate::base::Reply;
 pub(crate) struct Model {
     mock: Mock,
     wire: Wire,
+    /// The form in which the program asks, if it is set.
+    form: Option<&'static Form>,
 }
 
 impl Model {
-    /// Starts the model, if there are replies. They are sent in order, and the last one repeats.
-    pub(crate) fn start(replies: &[Reply], base: &Value) -> Result<Option<Self>, String> {
+    /// Starts the model, if there are replies. They are sent in order, and the last one repeats. With a form, it replies in what
+    /// each request asks for.
+    pub(crate) fn start(
+        replies: &[Reply],
+        base: &Value,
+        form: Option<&'static Form>,
+    ) -> Result<Option<Self>, String> {
         let Some(first) = replies.first() else { return Ok(None) };
         let scripts = replies.iter().map(|reply| cog_testkit::Reply::from_json(&reply.script(base)));
         let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
         let mock = Mock::try_start(scripts).map_err(|error| error.to_string())?;
-        Ok(Some(Self { mock, wire: wire(first)? }))
+        let mock = if form.is_some() { mock.in_requested_form() } else { mock };
+        Ok(Some(Self { mock, wire: wire(first)?, form }))
     }
 
     /// Starts a model for OpenAI Chat Completions at this port, without replies. Port 0 is any free port.
     pub(crate) fn listen(port: u16) -> std::io::Result<Self> {
-        Ok(Self { mock: Mock::try_start_at(port, [])?, wire: Wire::OpenAi })
+        Ok(Self { mock: Mock::try_start_at(port, [])?, wire: Wire::OpenAi, form: None })
     }
 
     /// Replaces the replies, and forgets the requests.
@@ -47,7 +56,12 @@ impl Model {
             (key, "key-of-a-test".to_owned()),
             (address, self.mock.base_url(self.wire)),
         ];
-        always.into_iter().chain(protocol.map(|name| ("OPENAI_PROTOCOL", name.to_owned()))).collect()
+        let form = self.form.map(|form| ("COG_ASK", form.name.to_owned()));
+        always
+            .into_iter()
+            .chain(protocol.map(|name| ("OPENAI_PROTOCOL", name.to_owned())))
+            .chain(form)
+            .collect()
     }
 
     /// Returns the number of replies that the client interrupted.

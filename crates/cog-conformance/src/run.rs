@@ -7,6 +7,7 @@ use std::{
     sync::mpsc,
 };
 
+use cog_spec::Form;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -34,6 +35,20 @@ impl Case {
     /// # Errors
     /// Everything that differs in the first step that does not give what it should.
     pub(crate) fn check(&self, base: &Base, root: &Path, programs: &Programs) -> Result<(), String> {
+        self.check_in(None, base, root, programs)
+    }
+
+    /// Runs the case, with models that are asked in a form if it is set.
+    ///
+    /// # Errors
+    /// As [`Case::check`].
+    pub(crate) fn check_in(
+        &self,
+        form: Option<&'static Form>,
+        base: &Base,
+        root: &Path,
+        programs: &Programs,
+    ) -> Result<(), String> {
         self.check_contains(root)?;
         let steps = self.all_steps();
         if steps.is_empty() {
@@ -43,6 +58,7 @@ impl Case {
         self.fill(directory.path(), base, root)?;
         let replies: Vec<Reply> = self.reply.iter().chain(&self.replies).cloned().collect();
         let mut scene = Scene::new(directory.path(), programs, &replies, &base.reply);
+        scene.form = form;
         if !self.site.is_empty() {
             scene.open(Site::start(&self.site)?);
         }
@@ -72,7 +88,7 @@ impl Case {
     }
 
     /// Returns the steps, with those that `command`, `input` and `serve` stand for.
-    fn all_steps(&self) -> Vec<Step> {
+    pub(crate) fn all_steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         if let Some(command) = self.command.clone().or_else(|| self.command_of_input()) {
             steps.push(Step::Command(CommandStep {
@@ -179,7 +195,7 @@ impl CommandStep {
     fn run(&self, scene: &mut Scene<'_>, arguments: &[String]) -> Result<Output, String> {
         if scene.endpoint.is_none() {
             let replies = self.reply.as_ref().map_or(scene.replies, std::slice::from_ref);
-            scene.model = Model::start(replies, scene.base)?;
+            scene.model = Model::start(replies, scene.base, scene.form)?;
         }
         let mut command = command(self.program(scene.programs), scene.directory, scene.model.as_ref());
         if matches!(self.program, Program::Library) {
@@ -226,7 +242,7 @@ fn without_stream(arguments: &[String]) -> Vec<String> {
 impl ServeStep {
     fn start(&self, scene: &mut Scene<'_>) -> Result<(), String> {
         if scene.model.is_none() {
-            scene.model = Model::start(scene.replies, scene.base)?;
+            scene.model = Model::start(scene.replies, scene.base, scene.form)?;
         }
         let arguments: Vec<String> = self.serve.iter().map(|argument| scene.filled(argument)).collect();
         let server = Server::start(&scene.programs.cog, scene.directory, &arguments, scene.model.as_ref())?;

@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use cog_spec::Form;
 use serde_json::Value;
 
 use crate::{
@@ -23,6 +24,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) replies: &'a [Reply],
     /// The envelope that the replies change.
     pub(crate) base: &'a Value,
+    /// The form in which models are asked, if it is set.
+    pub(crate) form: Option<&'static Form>,
     /// The model of the server, or of the step.
     pub(crate) model: Option<Model>,
     /// The server that requests are sent to.
@@ -54,6 +57,7 @@ impl<'a> Scene<'a> {
             programs,
             replies,
             base,
+            form: None,
             model: None,
             endpoint: None,
             site: None,

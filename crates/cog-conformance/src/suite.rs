@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cog_spec::Form;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     base::{Base, expanded},
     case::Case,
-    directory,
+    directory, forms,
     server::Programs,
 };
 
@@ -57,6 +58,21 @@ impl Suite {
     pub fn names(&self) -> Vec<String> {
         let strays = self.known_failures.keys().filter(|name| !self.cases.contains_key(*name));
         self.cases.keys().chain(strays).cloned().collect()
+    }
+
+    /// Returns the cases that can be run with models that are asked in a form (ruling R91), by their names.
+    pub fn names_in_form(&self, form: &Form) -> Vec<String> {
+        let cases = self.cases.iter().filter(|(name, case)| forms::applies(name, case, form));
+        cases.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Runs a case with models that are asked in a form. What leaves must be the same, except for what such a model does not state.
+    ///
+    /// # Errors
+    /// Everything that differs.
+    pub fn check_in_form(&self, name: &str, form: &'static Form, programs: &Programs) -> Result<(), String> {
+        let case = self.cases.get(name).ok_or("there is no such case")?;
+        forms::expecting(case, form).check_in(Some(form), &self.base, &self.root, programs)
     }
 
     /// Runs a case in a directory of its own.

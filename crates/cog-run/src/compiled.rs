@@ -93,9 +93,7 @@ impl Compiled {
         let words = match (form.wording, projection.schema.is_some()) {
             // A grammar holds the format, but not what the module must not do.
             (Wording::Grammar, true) => {
-                not_allowed(&module.manifest).map_or_else(String::new, |section| format!("
-
-{section}"))
+                not_allowed(&module.manifest).map_or_else(String::new, |section| format!("\n\n{section}"))
             }
             (Wording::Grammar, false) => short_contract(module, contract, form),
             (Wording::Full, _) => {

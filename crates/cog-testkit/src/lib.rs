@@ -19,6 +19,7 @@
 )]
 mod batches;
 pub mod bench;
+mod forms;
 mod mock;
 mod reply;
 mod wire;

@@ -26,7 +26,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use crate::{Batches, Reply, batches, wire::Wire};
+use crate::{Batches, Reply, batches, forms::Forms, wire::Wire};
 
 /// How many connections may wait until they are accepted.
 const BACKLOG: u32 = 4096;
@@ -75,6 +75,8 @@ struct Shared {
     count: OnceLock<fn(&Value) -> u64>,
     /// The chat template of llama.cpp's model.
     template: OnceLock<&'static str>,
+    /// Translates the envelopes of replies.
+    forms: OnceLock<Forms>,
 }
 
 impl Mock {
@@ -132,6 +134,7 @@ impl Mock {
             batches,
             count: OnceLock::new(),
             template: OnceLock::new(),
+            forms: OnceLock::new(),
         });
         let (shutdown, stopped) = oneshot::channel();
         let state = Arc::clone(&shared);
@@ -164,6 +167,14 @@ impl Mock {
     #[must_use]
     pub fn with_template(self, template: &'static str) -> Self {
         self.shared.template.get_or_init(|| template);
+        self
+    }
+
+    /// Replies in the form that a request asks for: an envelope becomes its data or its error where the request asks for the data
+    /// alone, and a rationale that it did not ask for is the reply to the request that asks for it.
+    #[must_use]
+    pub fn in_requested_form(self) -> Self {
+        self.shared.forms.get_or_init(Forms::default);
         self
     }
 
@@ -211,6 +222,12 @@ impl Drop for Mock {
 }
 
 impl Shared {
+    /// Returns the reply to a request, in the form that it asks for.
+    fn reply_to(&self, request: &Value) -> Reply {
+        let Some(forms) = self.forms.get() else { return self.next(request) };
+        forms.explanation(request).unwrap_or_else(|| forms.translated(request, self.next(request)))
+    }
+
     /// Returns the reply for requests of this body, otherwise the next one of those for any request. The last one repeats.
     fn next(&self, body: &Value) -> Reply {
         let mut replies = lock(&self.replies);
@@ -280,7 +297,7 @@ async fn handle(
     {
         return respond(200, "application/json", Body::from(body.to_string()), &[]);
     }
-    let mut reply = shared.next(&request);
+    let mut reply = shared.reply_to(&request);
     if let Some(count) = shared.count.get() {
         reply.usage.0 = count(&request);
     }

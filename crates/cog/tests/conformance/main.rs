@@ -7,6 +7,7 @@
 use std::{path::Path, process::ExitCode, sync::Arc};
 
 use cog_conformance::{Programs, Suite};
+use cog_spec::Form;
 use libtest_mimic::{Arguments, Trial};
 
 mod library;
@@ -29,6 +30,15 @@ fn main() -> Result<ExitCode, String> {
         let programs = Arc::clone(&programs);
         Trial::test(name.clone(), move || suite.check(&name, &programs).map_err(Into::into))
     };
-    let trials = suite.names().into_iter().map(trial).collect();
+    let mut trials: Vec<Trial> = suite.names().into_iter().map(trial).collect();
+    for form in Form::ALL.iter().skip(1) {
+        let in_form = |name: String| {
+            let suite = Arc::clone(&suite);
+            let programs = Arc::clone(&programs);
+            let title = format!("forms/{form}/{name}");
+            Trial::test(title, move || suite.check_in_form(&name, form, &programs).map_err(Into::into))
+        };
+        trials.extend(suite.names_in_form(form).into_iter().map(in_form));
+    }
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }
