@@ -10,25 +10,35 @@ use serde_json::Value;
 
 use crate::project::{Outcome, read_json, say, tracked, write};
 
-/// The page that shows the same.
+/// The page that counts the cases of each line.
 pub(crate) const PAGE: &str = "docs/conformance.md";
+
+/// The list that names them.
+pub(crate) const COVERAGE: &str = "conformance/coverage.md";
 
 /// The cases of `cog conformance`, which are part of the program.
 pub(crate) const LEVELS: &str = "crates/cog-conformance/src/levels.json";
 
 /// The page whose anchors are numbers of rulings.
-const RULINGS: &str = "spec/rulings.md";
+const RULINGS: &str = "spec/first-rulings.md";
 
 const HEADER: &str = "\
 # Conformance
 
-This page lists the checklist of the [specification](spec/README.md) and the cases in `conformance/cases/` that cover each
-entry. [Conformance cases](conformance-cases.md) explains how a case is written and run, and [conformance levels](conformance-levels.md) how a runtime is checked.
+This page lists the checklist of the [specification](spec/README.md), with the number of cases that cover each entry. The cases are in
+`conformance/cases/`, and `conformance/coverage.md` names the cases of each entry. [Conformance cases](conformance-cases.md) explains
+how a case is written and run, and [conformance levels](conformance-levels.md) how a runtime is checked.
 
 The specification has four levels: 1, envelopes and schemas; 2, tiers, error codes, overflow, enums and repair; 3, composition
 and context; 4, streaming and media. Every entry must be covered. MUST, SHOULD and MAY have the meaning of RFC 2119.
 
 `cargo xtask conformance` generates this page.
+";
+
+const COVERAGE_HEADER: &str = "\
+# Coverage
+
+The cases of each entry of the checklist. `cargo xtask conformance` generates this list.
 ";
 
 /// Prints each line, writes the page, and fails where a line is not covered.
@@ -38,16 +48,18 @@ pub(crate) fn run() -> Outcome {
         let state = if line.cases.is_empty() { "not covered" } else { "covered" };
         say(format_args!("{:6} {state:11} {}", line.code, line.title));
     }
-    write(PAGE, &coverage.page())?;
+    for (path, text) in coverage.pages() {
+        write(path, &text)?;
+    }
     let open: Vec<&str> =
         coverage.lines.iter().filter(|line| line.cases.is_empty()).map(|line| line.code.as_str()).collect();
     say(format_args!("{} of {} lines covered", coverage.lines.len() - open.len(), coverage.lines.len()));
     if open.is_empty() { Ok(()) } else { Err(format!("not covered: {}", open.join(" "))) }
 }
 
-/// The page as it should be.
-pub(crate) fn page() -> Outcome<String> {
-    Ok(Coverage::read()?.page())
+/// The pages as they should be, with their paths.
+pub(crate) fn pages() -> Outcome<[(&'static str, String); 2]> {
+    Ok(Coverage::read()?.pages())
 }
 
 /// Returns the cases of each level: those with a `level` in `conformance/cases`, and all of `conformance/levels.json`.
@@ -133,20 +145,26 @@ impl Coverage {
         }
     }
 
-    fn page(&self) -> String {
+    fn pages(&self) -> [(&'static str, String); 2] {
         let mut page = HEADER.to_owned();
+        let mut list = COVERAGE_HEADER.to_owned();
         let mut group = "";
         for line in &self.lines {
             if line.group != group {
                 group = &line.group;
                 let _ = write!(page, "\n## {group}\n\nSpecification: [{0}]({0})\n", line.page);
                 page.push_str("\n| Entry | Subject | Cases |\n|---|---|---|\n");
+                let _ = write!(list, "\n## {group}\n\n");
             }
+            let count = match line.cases.len() {
+                0 => "**missing**".to_owned(),
+                count => count.to_string(),
+            };
+            let _ = writeln!(page, "| {} | {} | {count} |", line.linked_code(), line.title);
             let cases: Vec<&str> = line.cases.iter().map(String::as_str).collect();
-            let shown = if cases.is_empty() { "**missing**".to_owned() } else { cases.join(", ") };
-            let _ = writeln!(page, "| {} | {} | {shown} |", line.linked_code(), line.title);
+            let _ = writeln!(list, "- {}: {}", line.code, cases.join(", "));
         }
-        page
+        [(PAGE, page), (COVERAGE, list)]
     }
 }
 

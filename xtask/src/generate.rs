@@ -30,16 +30,17 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     let cog = programs()?.join("cog");
     let pages = [
         ("docs/error-codes.md", error_codes()),
-        ("docs/cli.md", command_line(&cog)?),
         ("docs/openapi.json", openapi(&cog)?),
-        (conformance::PAGE, conformance::page()?),
-        (FLOW, with_crates(&read(FLOW)?)?),
+        (FLOW, with_block(FLOW, &dag::picture()?)?),
+        (SETTINGS, with_block(SETTINGS, &providers(&cog)?)?),
     ];
     let broken = links::broken()?;
     if !broken.is_empty() {
         return Err(format!("links that lead nowhere:\n  {}", broken.join("\n  ")));
     }
+    let pages = pages.into_iter().chain(conformance::pages()?);
     stale.extend(update(mode, pages.map(|(path, text)| (path.to_owned(), text)))?);
+    stale.extend(update(mode, command_line(&cog)?)?);
     if stale.is_empty() {
         say(format_args!("generate: every page is up to date"));
         return Ok(());
@@ -47,17 +48,53 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     Err(format!("out of date, run `cargo xtask generate`: {}", stale.join(", ")))
 }
 
-/// The page with the picture of the crates, between these lines.
+/// The page with the picture of the crates, and the page with the table of providers. Each has one printed block, between
+/// these lines.
 const FLOW: &str = "docs/flow.md";
+const SETTINGS: &str = "docs/settings.md";
 const START: &str = "<!-- The next block is printed by `cargo xtask generate`. -->\n";
 const END: &str = "<!-- The end of the printed block. -->\n";
 
-/// Returns the page with the picture of the crates as they are now.
-fn with_crates(page: &str) -> Outcome<String> {
+/// Returns the page with this block as its printed one.
+fn with_block(path: &str, block: &str) -> Outcome<String> {
+    let page = read(path)?;
     let parts = page.split_once(START).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) =
-        parts.ok_or_else(|| format!("{FLOW}: the lines around the picture of the crates are missing"))?;
-    Ok(format!("{before}{START}\n{}\n{END}{after}", dag::picture()?))
+        parts.ok_or_else(|| format!("{path}: the lines around the printed block are missing"))?;
+    Ok(format!("{before}{START}\n{block}\n{END}{after}"))
+}
+
+/// Returns the table of providers, as `cog doctor` lists them without a setting.
+fn providers(cog: &Path) -> Outcome<String> {
+    let mut doctor = Command::new(cog);
+    doctor.args(["doctor", "--all", "--format", "json"]).env_clear().env("COG_DETECT_OLLAMA", "off");
+    let report: serde_json::Value =
+        serde_json::from_str(&capture(&mut doctor)?).map_err(|error| error.to_string())?;
+    let providers = report.get("providers").and_then(|providers| providers.as_array());
+    let mut table =
+        "| Name | Provider | Enabled by | Default model | Input |\n|---|---|---|---|---|\n".to_owned();
+    for provider in providers.ok_or("`cog doctor` lists no providers")? {
+        let model = match text(provider, "model") {
+            "" => "–".to_owned(),
+            model => format!("`{model}`"),
+        };
+        let input = provider.get("input").and_then(|input| input.as_array()).into_iter().flatten();
+        let input: Vec<&str> = input.filter_map(|kind| kind.as_str()).collect();
+        let _ = writeln!(
+            table,
+            "| `{}` | {} | `{}` | {model} | {} |",
+            text(provider, "name"),
+            text(provider, "title"),
+            text(provider, "variable"),
+            input.join(", "),
+        );
+    }
+    Ok(table)
+}
+
+/// Returns a string member of an object, or an empty string.
+fn text<'a>(object: &'a serde_json::Value, member: &str) -> &'a str {
+    object.get(member).and_then(|value| value.as_str()).unwrap_or_default()
 }
 
 /// Writes the pages, or returns the paths of those that differ.
@@ -158,24 +195,29 @@ fn recoverable(word: Recoverable) -> &'static str {
 const COMMAND_LINE_HEAD: &str = "\
 # The command line
 
-What `cog help` and `cog COMMAND --help` print. `cogn` is the same program.
+What `cog help` prints. `cogn` is the same program. The commands have pages of their own:";
 
-This page is printed by `cargo xtask generate`.
-";
+const PRINTED: &str = "This page is printed by `cargo xtask generate`.\n";
 
-fn command_line(cog: &Path) -> Outcome<String> {
-    let mut page = COMMAND_LINE_HEAD.to_owned();
+/// Returns the page of the program and those of its commands, with their paths.
+fn command_line(cog: &Path) -> Outcome<Vec<(String, String)>> {
     let overview = help(cog, &[])?;
-    let _ = write!(page, "\n## cog\n\n```text\n{}\n```\n", overview.trim_end());
+    let mut links = Vec::new();
+    let mut pages = Vec::new();
     for command in commands(&overview) {
         let printed = help(cog, &[&command])?;
-        let _ = write!(page, "\n## cog {command}\n\n```text\n{}\n```\n", printed.trim_end());
+        let mut page = format!("# cog {command}\n\n```text\n{}\n```\n", printed.trim_end());
         for step in commands(&printed) {
             let printed = help(cog, &[&command, &step])?;
-            let _ = write!(page, "\n### cog {command} {step}\n\n```text\n{}\n```\n", printed.trim_end());
+            let _ = write!(page, "\n## cog {command} {step}\n\n```text\n{}\n```\n", printed.trim_end());
         }
+        links.push(format!("[{command}](cli/{command}.md)"));
+        pages.push((format!("docs/cli/{command}.md"), format!("{page}\n{PRINTED}")));
     }
-    Ok(page)
+    let links = links.join(", ");
+    let page = format!("{COMMAND_LINE_HEAD}\n{links}.\n\n{PRINTED}\n```text\n{}\n```\n", overview.trim_end());
+    pages.push(("docs/cli.md".to_owned(), page));
+    Ok(pages)
 }
 
 /// The server's OpenAPI document, as `GET /openapi.json` gives it.

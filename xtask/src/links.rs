@@ -8,7 +8,13 @@ use regex::Regex;
 
 use crate::project::{Outcome, read, root, tracked};
 
-const RULINGS: &str = "docs/spec/rulings.md";
+/// Returns the page with a ruling.
+fn page_of_ruling(number: u32) -> &'static str {
+    match number {
+        ..=55 => "docs/spec/first-rulings.md",
+        _ => "docs/spec/rulings.md",
+    }
+}
 
 /// Lists the links and citations that lead nowhere.
 pub(crate) fn broken() -> Outcome<Vec<String>> {
@@ -69,7 +75,7 @@ impl Anchors {
 }
 
 /// Resolves `..` without looking at the disk.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::new();
     for component in path.components() {
         match component {
@@ -82,7 +88,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 /// What Markdown links have in their parentheses.
-fn targets(text: &str) -> Vec<&str> {
+pub(crate) fn targets(text: &str) -> Vec<&str> {
     let after = text.split("](").skip(1);
     after.filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains(' ')).collect()
 }
@@ -126,7 +132,8 @@ impl Citations {
         let mut found: Vec<String> = self.page.find_iter(text).map(|page| page.as_str().to_owned()).collect();
         for rulings in self.rulings.find_iter(text) {
             let numbers = self.number.find_iter(rulings.as_str());
-            found.extend(numbers.map(|number| format!("{RULINGS}#{}", number.as_str().to_lowercase())));
+            let numbers = numbers.filter_map(|number| number.as_str().strip_prefix('R')?.parse().ok());
+            found.extend(numbers.map(|number| format!("{}#r{number}", page_of_ruling(number))));
         }
         found
     }
@@ -149,12 +156,12 @@ mod tests {
 
     #[test]
     fn finds_pages_and_rulings_that_comments_cite() {
-        let source = "/// One (SPEC 3, docs/spec/media.md, rulings R24–R26).\n/// Two (ruling R54).\n";
+        let source = "/// One (SPEC 3, docs/spec/media.md, rulings R24–R26).\n/// Two (ruling R66).\n";
         let expected = [
             "docs/spec/media.md",
-            "docs/spec/rulings.md#r24",
-            "docs/spec/rulings.md#r26",
-            "docs/spec/rulings.md#r54",
+            "docs/spec/first-rulings.md#r24",
+            "docs/spec/first-rulings.md#r26",
+            "docs/spec/first-rulings.md#r54",
         ];
         assert_eq!(Citations::new().unwrap().find(source), expected);
     }
@@ -164,7 +171,7 @@ mod tests {
         let mut anchors = Anchors::default();
         let mut leads =
             |target| anchors.leads_somewhere(Path::new("docs"), Path::new("docs/flow.md"), target).unwrap();
-        assert!(leads("spec/rulings.md#r24") && leads("../README.md") && leads("https://example.org"));
+        assert!(leads("spec/rulings.md#r66") && leads("../README.md") && leads("https://example.org"));
         assert!(!leads("spec/rulings.md#r99") && !leads("spec/nothing.md"));
         assert!(leads("../xtask/src/links.rs#broken") && !leads("../xtask/src/links.rs#mended"));
     }

@@ -1,4 +1,4 @@
-//! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
+//! Settings: read once from flags, environment and files, then passed as data (docs/settings.md).
 
 mod detected;
 mod error;

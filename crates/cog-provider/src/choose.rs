@@ -41,7 +41,7 @@ pub enum ProviderSelectError {
     OfflineWithOthers,
 }
 
-/// Chooses the providers to call (docs/spec/settings.md).
+/// Chooses the providers to call (docs/settings.md).
 ///
 /// The requested names come first (`--provider a,b`, otherwise `LLM_PROVIDER`). Without them it is the first vendor
 /// whose key is set, otherwise `offline`. The result is never empty; later providers are fallbacks for the first.

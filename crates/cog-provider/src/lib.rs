@@ -3,7 +3,7 @@
 //! * [`Provider`] is the interface that the pipeline calls; [`HttpProvider`] implements it for vendors.
 //! * [`protocol`] maps a [`ModelRequest`] to a [`WireRequest`], and bytes to `ModelEvent`s; [`batch`] does so for batch
 //!   jobs.
-//! * [`vendors`] is a table with one row per vendor; [`choose()`] selects one (docs/spec/settings.md).
+//! * [`vendors`] is a table with one row per vendor; [`choose()`] selects one (docs/settings.md).
 //! * [`ProviderError`] is the reason of a failed call; [`Breaker`] pauses a provider that failed several times.
 //! * [`HttpProvider::record`] stores replies in a cassette, and [`HttpProvider::replay`] plays them back.
 //!

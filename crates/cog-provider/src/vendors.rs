@@ -22,7 +22,7 @@ pub use prices::{ModelPrice, ModelPrices};
 pub(crate) use prices::{context_window, cost};
 pub use table::VENDORS;
 
-/// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
+/// A vendor: a row of [`VENDORS`] (docs/settings.md).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vendor {
     /// The name used in settings, `openai`.

@@ -171,7 +171,7 @@ impl SettingsFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Returns the first key that only the operator may set (docs/spec/settings.md): one that decides where data goes, which files are
+    /// Returns the first key that only the operator may set (docs/settings.md): one that decides where data goes, which files are
     /// read, what a run may cost or which programs start. Whoever wrote the working directory must not decide that.
     fn operator_key(&self) -> Option<String> {
         let content = &self.content;

@@ -1,4 +1,4 @@
-//! Which URLs and files of inputs a run may open. Only the operator may set it (docs/spec/settings.md).
+//! Which URLs and files of inputs a run may open. Only the operator may set it (docs/settings.md).
 
 use std::{
     ffi::OsString,
@@ -239,7 +239,7 @@ mod tests {
             let rows = settings.media.rows().into_iter();
             rows.map(|row| format!("{} {}", row.name, row.value)).collect::<Vec<_>>().join("\n")
         };
-        let documented = include_str!("../../../../docs/multimodal.md");
+        let documented = include_str!("../../../../docs/media-sources.md");
         let settings = read(&[], "").unwrap();
         for row in settings.media.rows() {
             let key = &row.name;

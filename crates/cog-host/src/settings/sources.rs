@@ -16,7 +16,7 @@ use super::{
     file::{Content, SettingsFile},
 };
 
-/// The source of a setting, the strongest first (docs/spec/settings.md).
+/// The source of a setting, the strongest first (docs/settings.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A flag: `--model`.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Formats, ManyImages, protocol_kind::ProtocolKind};
 
-/// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
+/// Every vendor, in the order in which keys are looked up (docs/settings.md).
 pub static VENDORS: &[Vendor] = &[
     OPENAI, ANTHROPIC, GEMINI, OLLAMA, DEEPSEEK, MOONSHOT, QWEN, MINIMAX, OPENROUTER, GROQ, MISTRAL,
     TOGETHER, XAI, AZURE, VLLM, LLAMACPP, LMSTUDIO, CUSTOM,

@@ -43,7 +43,7 @@ fn errors_name_the_setting() {
 
 #[test]
 fn every_limit_is_documented_with_its_default() {
-    let page = include_str!("../../../../../docs/server.md");
+    let page = include_str!("../../../../../docs/server-access.md");
     let mut defaults = ServeSettings::default();
     let limits = SERVER_SETTINGS.iter().skip_while(|setting| setting.flag != "max-body-bytes");
     for setting in limits {
