@@ -3,6 +3,7 @@
 mod compositions;
 mod killed;
 mod secrets;
+mod service;
 mod state;
 
 use std::{
@@ -162,6 +163,14 @@ impl Serving {
         assert!(sent.unwrap().success());
     }
 
+    /// Reads the log up to a line that contains this text.
+    fn wait_for(&mut self, text: &str) {
+        let mut lines = String::new();
+        while !lines.contains(text) {
+            assert_ne!(self.messages.read_line(&mut lines).unwrap(), 0, "{lines}");
+        }
+    }
+
     fn ended(mut self) -> Option<i32> {
         let _ = std::io::copy(&mut self.messages, &mut std::io::sink());
         self.child.wait().unwrap().code()
@@ -287,10 +296,7 @@ fn sighup_reads_the_tokens_again_and_ends_nothing() {
     let reload = |server: &mut Serving, text: &str, note: &str| {
         place.write("tokens", text);
         server.signal("HUP");
-        let mut lines = String::new();
-        while !lines.contains(note) {
-            assert_ne!(server.messages.read_line(&mut lines).unwrap(), 0, "{lines}");
-        }
+        server.wait_for(note);
     };
     assert_eq!(status(&server, TOKEN), "200");
     let other = TOKEN.to_uppercase();
