@@ -1,10 +1,11 @@
-//! Runs every command of the README and of the pages in `docs/`, and checks the commands that their text names.
+//! Runs every command of the README and of the pages in `docs/`, and checks the commands that their text names. The blocks of
+//! most pages run alone. A tutorial runs from its first block to its last, as a reader does it.
 
 mod markdown;
 
 use std::{collections::HashMap, net::TcpListener};
 
-use cog_testkit::{Mock, Reply};
+use cog_testkit::{Mock, Reply, Wire};
 
 use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{
@@ -89,6 +90,13 @@ const WITH_PROVIDER: [&str; 5] =
 /// The commands of a job that replays recordings: its preparation records them, and then forgets the provider.
 const RECORDED: &str = "cog test --all --require-model";
 
+/// The page that runs from its first block to its last, with one directory, in which it writes files.
+const TUTORIAL: &str = "docs/tutorial.md";
+
+/// The answer of the model in the tutorial.
+const TICKET: &str = r#"{"ok": true, "meta": {"confidence": 0.95, "risk": "none", "explain": "A double charge."},
+    "data": {"rationale": "It is about money.", "category": "billing", "urgency": "high"}}"#;
+
 /// Files that the preparations name.
 const FILES: &str = r#"
     cat > template.json <<'END'
@@ -105,6 +113,11 @@ fn commands_of_the_pages_run() {
     let mut with_provider: Vec<&str> = Vec::new();
     for (page, text) in pages() {
         let blocks = blocks(&page, &text);
+        if page == TUTORIAL {
+            run += blocks.iter().map(|block| block.commands().len()).sum::<usize>();
+            failed.extend(failure_of_tutorial(&blocks));
+            continue;
+        }
         for block in &blocks {
             let (skipped, commands): (Vec<_>, Vec<_>) = block.commands().into_iter().partition(is_left_out);
             left_out.extend(skipped);
@@ -154,6 +167,27 @@ fn failure(all: &[Block], block: &Block, commands: &[Command]) -> Option<String>
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (!output.status.success())
         .then(|| format!("{}\n{}{}", block.location, text(&output.stderr), text(&output.stdout)))
+}
+
+/// Writes the files and runs the commands of a page in their order, and returns the output if a command does not end as its
+/// comment says.
+fn failure_of_tutorial(blocks: &[Block]) -> Option<String> {
+    let mock = Mock::start([Reply::text(TICKET)]);
+    let mut script = format!("export OPENAI_BASE_URL={}\n", mock.base_url(Wire::OpenAi));
+    for block in blocks {
+        match &block.file {
+            Some(path) => {
+                script += &format!("mkdir -p $(dirname {path}); cat > {path} <<'END'\n{}END\n", block.text);
+            }
+            None => script.extend(block.commands().iter().map(line)),
+        }
+    }
+    let output = newcomer(&(script + STOP));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let calls = mock.request_count();
+    let is_right = output.status.success() && calls == 2;
+    (!is_right)
+        .then(|| format!("{TUTORIAL}, {calls} calls\n{}{}", text(&output.stderr), text(&output.stdout)))
 }
 
 /// Ends the server of a block.

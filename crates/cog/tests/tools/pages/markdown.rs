@@ -11,6 +11,8 @@ pub(crate) struct Block {
     pub(crate) location: String,
     language: String,
     pub(crate) text: String,
+    /// The file that the line above the block names: it ends with "`PATH`:".
+    pub(crate) file: Option<String>,
 }
 
 /// Returns the README and the pages of `docs/`, with their names.
@@ -39,13 +41,19 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 pub(crate) fn blocks(page: &str, text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = text.lines().enumerate();
+    let mut above = "";
     while let Some((number, line)) = lines.next() {
-        let Some(language) = line.trim_start().strip_prefix("```") else { continue };
+        let Some(language) = line.trim_start().strip_prefix("```") else {
+            above = if line.is_empty() { above } else { line };
+            continue;
+        };
+        let file = above.strip_suffix("`:").and_then(|rest| Some(rest.rsplit_once('`')?.1.to_owned()));
+        above = "";
         let inside =
             lines.by_ref().map(|(_, line)| line).take_while(|line| !line.trim_start().starts_with("```"));
         let text = inside.fold(String::new(), |text, line| text + line + "\n");
         let location = format!("{page}:{}", number + 1);
-        blocks.push(Block { location, language: language.to_owned(), text });
+        blocks.push(Block { location, language: language.to_owned(), text, file });
     }
     blocks
 }
