@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::links::page_of_ruling;
 use crate::project::{Outcome, read_json, say, tracked, write};
 
 /// The page that counts the cases of each line.
@@ -19,7 +20,7 @@ pub(crate) const COVERAGE: &str = "conformance/coverage.md";
 /// The cases of `cog conformance`, which are part of the program.
 pub(crate) const LEVELS: &str = "crates/cog-conformance/src/levels.json";
 
-/// The page whose anchors are numbers of rulings.
+/// The page of the group whose lines are rulings.
 const RULINGS: &str = "spec/first-rulings.md";
 
 const HEADER: &str = "\
@@ -105,10 +106,13 @@ struct Line {
 impl Line {
     /// The code, with a link where it is the number of a ruling.
     fn linked_code(&self) -> String {
-        if self.page == RULINGS {
-            format!("[{}]({RULINGS}#{})", self.code, self.code.to_lowercase())
-        } else {
-            self.code.clone()
+        let number = self.code.strip_prefix('R').and_then(|number| number.parse().ok());
+        match number.filter(|_| self.page == RULINGS) {
+            Some(number) => {
+                let page = page_of_ruling(number).trim_start_matches("docs/");
+                format!("[{}]({page}#r{number})", self.code)
+            }
+            None => self.code.clone(),
         }
     }
 }
@@ -152,7 +156,10 @@ impl Coverage {
         for line in &self.lines {
             if line.group != group {
                 group = &line.group;
-                let _ = write!(page, "\n## {group}\n\nSpecification: [{0}]({0})\n", line.page);
+                let _ = write!(page, "\n## {group}\n");
+                if !line.page.is_empty() {
+                    let _ = write!(page, "\nSpecification: [{0}]({0})\n", line.page);
+                }
                 page.push_str("\n| Entry | Subject | Cases |\n|---|---|---|\n");
                 let _ = write!(list, "\n## {group}\n\n");
             }

@@ -8,6 +8,7 @@ use cog_spec::{Category, Code, Recoverable};
 
 use crate::conformance;
 use crate::dag;
+use crate::docs;
 use crate::links;
 use crate::prices;
 use crate::project::{Outcome, capture, cargo, programs, read, say, write};
@@ -37,6 +38,10 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     let broken = links::broken()?;
     if !broken.is_empty() {
         return Err(format!("links that lead nowhere:\n  {}", broken.join("\n  ")));
+    }
+    let problems = docs::problems()?;
+    if !problems.is_empty() {
+        return Err(format!("pages:\n  {}", problems.join("\n  ")));
     }
     let pages = pages.into_iter().chain(conformance::pages()?);
     stale.extend(update(mode, pages.map(|(path, text)| (path.to_owned(), text)))?);

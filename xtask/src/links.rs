@@ -9,7 +9,7 @@ use regex::Regex;
 use crate::project::{Outcome, read, root, tracked};
 
 /// Returns the page with a ruling.
-fn page_of_ruling(number: u32) -> &'static str {
+pub(crate) fn page_of_ruling(number: u32) -> &'static str {
     match number {
         ..=55 => "docs/spec/first-rulings.md",
         _ => "docs/spec/rulings.md",
@@ -161,7 +161,7 @@ mod tests {
             "docs/spec/media.md",
             "docs/spec/first-rulings.md#r24",
             "docs/spec/first-rulings.md#r26",
-            "docs/spec/first-rulings.md#r54",
+            "docs/spec/rulings.md#r66",
         ];
         assert_eq!(Citations::new().unwrap().find(source), expected);
     }

@@ -7,6 +7,7 @@ mod conformance;
 mod dag;
 mod deny;
 mod dist;
+mod docs;
 mod engine;
 mod fuzz;
 mod generate;
@@ -44,6 +45,7 @@ usage: cargo xtask COMMAND
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
   dist                build what a release has for this machine, in target/distribution, and check it
+  docs [--check]      build the pages as a site, in target/docs/book, or fail if a link of it is dead
   engine              run the shipped modules on llama.cpp with a random model
   features            compile cog-run and cog-host with each set of their features
   deny                check licenses, sources, and advisories if their database can be reached
@@ -92,6 +94,8 @@ fn run(arguments: &[&str]) -> Outcome {
         ["deny"] => deny::run(),
         ["dist"] => dist::run(),
         ["dist", "bare", program] => dist::bare::run(program),
+        ["docs"] => docs::build(),
+        ["docs", "--check"] => docs::check(),
         ["engine"] => engine::check(),
         ["features"] => library::features(),
         ["fuzz", "--check"] => fuzz::check(),

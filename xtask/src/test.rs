@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    bench, clients, engine, fuzz, library,
+    bench, clients, docs, engine, fuzz, library,
     project::{FEATURES, Outcome, cargo, emptied, execute, root, say, tracked},
     python as package, replies, terminal, types,
 };
@@ -69,6 +69,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         engine::check()?;
         clients::check()?;
         types::check()?;
+        docs::check()?;
         bench::untimed_siege()?;
         replies::compare()?;
     }
