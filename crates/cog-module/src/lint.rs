@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::{
     Diagnostic, Module, Prompt, PromptPart, Rule, Severity,
     diagnostic::{nearest, shown},
-    files, layout,
+    layout,
+    load::prompt_source,
     name::{is_module_name, similar_module_name},
     schema::SchemaSources,
 };
@@ -253,8 +254,9 @@ fn prompt(module: &Module) -> Vec<Diagnostic> {
     if notes.is_empty() {
         return Vec::new();
     }
-    let name = layout::family_of(module.manifest.format).prompt();
-    let source = module.origin.read(name, files::MAX_PART).ok();
+    let family = layout::family_of(module.manifest.format);
+    let name = family.prompt();
+    let source = prompt_source(&module.origin, family).ok();
     // In a v1 module the prompt follows the front matter.
     let offset = source.as_ref().and_then(|source| source.text.rfind(module.prompt.text()));
     let diagnostics = notes.into_iter().map(|note| {

@@ -270,8 +270,13 @@ fn loads_only_the_manifest() {
 fn accepts_byte_order_mark_and_carriage_returns() {
     let directory = Directory::v22()
         .with("module.yaml", format!("\u{feff}{}", MANIFEST.replace('\n', "\r\n")))
-        .with("schema.json", format!("\u{feff}{SCHEMA}"));
-    assert_eq!(directory.load().unwrap().warnings, []);
+        .with("schema.json", format!("\u{feff}{SCHEMA}"))
+        .with("prompt.md", "Sort it.\r\nReturn `E5017`.\r\n");
+    let module = directory.load().unwrap();
+    assert_eq!(module.prompt.text(), "Sort it.\nReturn `E5017`.\n");
+    let [warning] = module.warnings.as_slice() else { panic!("{:?}", module.warnings) };
+    let location = warning.location.as_ref().unwrap();
+    assert_eq!((location.line, location.column, location.excerpt.as_str()), (2, 9, "Return `E5017`."));
 }
 
 #[test]

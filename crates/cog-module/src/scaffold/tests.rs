@@ -6,13 +6,18 @@ use crate::{BuiltinModule, Level, validate};
 #[test]
 fn new_module_is_valid_at_every_level_and_tier() {
     let parent = TempDir::new().unwrap();
-    for tier in Tier::ALL {
-        let name = format!("my-{tier}");
-        let directory = new(parent.path(), &name, *tier).unwrap();
-        let report = validate(&Origin::Directory(directory), Level::V25);
-        assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
-        let manifest = report.module.unwrap().manifest;
-        assert_eq!((manifest.name.as_str(), manifest.tier, report.cases), (name.as_str(), Some(*tier), 1));
+    for kind in Kind::ALL {
+        for tier in Tier::ALL {
+            let name = format!("my-{}-{tier}", kind.as_str());
+            let directory = new(parent.path(), &name, *kind, *tier).unwrap();
+            let report = validate(&Origin::Directory(directory), Level::V25);
+            assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
+            let manifest = report.module.unwrap().manifest;
+            assert_eq!(
+                (manifest.name.as_str(), manifest.tier, report.cases),
+                (name.as_str(), Some(*tier), 2)
+            );
+        }
     }
 }
 
@@ -43,10 +48,13 @@ fn images_are_copied_unchanged() {
 #[test]
 fn nothing_is_overwritten_or_left_behind() {
     let parent = TempDir::new().unwrap();
-    new(parent.path(), "one", Tier::Decision).unwrap();
-    assert!(matches!(new(parent.path(), "one", Tier::Exec), Err(ScaffoldError::Exists { .. })));
+    new(parent.path(), "one", Kind::Answer, Tier::Decision).unwrap();
+    assert!(matches!(new(parent.path(), "one", Kind::Answer, Tier::Exec), Err(ScaffoldError::Exists { .. })));
     for name in ["..", "a/b", "Upper", "", "../x"] {
-        assert!(matches!(new(parent.path(), name, Tier::Exec), Err(ScaffoldError::Name { .. })), "{name}");
+        assert!(
+            matches!(new(parent.path(), name, Kind::Answer, Tier::Exec), Err(ScaffoldError::Name { .. })),
+            "{name}"
+        );
     }
     assert_eq!(files::directory_names(parent.path()), ["one"]);
 }

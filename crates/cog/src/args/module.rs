@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use cog_answer::verify::Kind;
 use cog_harmony::PartSupport;
+use cog_module::scaffold;
 use cog_provider::vendors::VENDORS;
 use cog_spec::Tier;
 
-use super::ListFormat;
+use super::{ListFormat, keyword};
 
 /// `cog verify`.
 #[derive(Debug, Args)]
@@ -162,21 +163,27 @@ pub(crate) struct LevelArgs {
 /// `cog new`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+A new module runs at once: without a key, its golden tests answer. On a terminal, `cog new` asks for the kind if none is \
+given; otherwise it is `answer`.
+
 Examples:
-  cog new my-module
-  cog new my-module --tier exec
+  cog new my-triage --kind classify
+  cog new my-module --kind extract --tier exec
   cog new my-reviewer --from code-reviewer
-  cog new my-module --in cognitive/modules")]
+  cog new my-module --in .")]
 pub(crate) struct NewArgs {
     /// Module name: lower-case letters, digits, hyphens
     pub(crate) name: String,
-    /// Copy this module instead of the template
-    #[arg(long, value_name = "MODULE", conflicts_with = "tier")]
+    /// What the module does: `classify` a text, `extract` values from it, `generate` a text, or `answer` a question
+    #[arg(long, value_name = "KIND", value_parser = keyword::<scaffold::Kind>(scaffold::Kind::NAMES), hide_possible_values = true)]
+    pub(crate) kind: Option<scaffold::Kind>,
+    /// Copy this module instead of a template
+    #[arg(long, value_name = "MODULE", conflicts_with_all = ["kind", "tier"])]
     pub(crate) from: Option<String>,
     /// Tier: `exec` for automation, `decision` for judgements, `exploration` for ideas
     #[arg(long, value_name = "TIER", default_value = "decision", value_parser = PossibleValuesParser::new(Tier::NAMES))]
     pub(crate) tier: String,
-    /// Directory to create the module in [default: cognitive/modules if it exists, otherwise the working directory]
+    /// Directory to create the module in [default: cognitive/modules]
     #[arg(long = "in", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -368,7 +375,7 @@ pub(crate) struct ImportArgs {
     /// SKILL.md, or the directory that contains it
     #[arg(value_name = "SKILL")]
     pub(crate) skill: PathBuf,
-    /// Directory to create the module in [default: cognitive/modules if it exists, otherwise the working directory]
+    /// Directory to create the module in [default: cognitive/modules]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -1,6 +1,9 @@
 //! `cog new` and `cog migrate`: write the files of a module.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{BufRead as _, IsTerminal as _, stdin},
+    path::{Path, PathBuf},
+};
 
 use cog_host::{
     TrustStore,
@@ -10,9 +13,9 @@ use cog_json::{Array, ToJson, Writer};
 use cog_module::{
     Finder, Origin, Trust,
     migrate::{self, Migration, Target},
-    scaffold,
+    scaffold::{self, Kind},
 };
-use cog_spec::Tier;
+use cog_spec::{ParseEnumError, Tier};
 
 use super::runtime::{default_finder, own, targets};
 use crate::{
@@ -25,14 +28,14 @@ use crate::{
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
     let finder = settings.finder();
-    let found_by_name = finder.roots().first().filter(|root| root.is_dir());
-    let parent = args.directory.as_deref().or(found_by_name.map(PathBuf::as_path)).unwrap_or(Path::new("."));
+    let found_by_name = finder.roots().first().map(PathBuf::as_path);
+    let parent = args.directory.as_deref().or(found_by_name).unwrap_or(Path::new("."));
     let (directory, trust) = match &args.from {
         Some(from) => {
             let origin = finder.find(from)?;
             (scaffold::copy(parent, &args.name, &origin)?, finder.trust(&origin))
         }
-        None => (scaffold::new(parent, &args.name, args.tier()?)?, Trust::Trusted),
+        None => (scaffold::new(parent, &args.name, args.kind(console)?, args.tier()?)?, Trust::Trusted),
     };
     // What the user made here is the user's own, so it may call tools without `cog trust`.
     // A copy of an untrusted module is not trusted either: its manifest was not read.
@@ -45,16 +48,54 @@ pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -
     let shown = directory.strip_prefix(".").unwrap_or(&directory).display().to_string();
     console.print(&shown)?;
     let path = if shown.contains('/') { shown } else { format!("./{shown}") };
-    console.note(&format!("next: edit {path}/prompt.md and schema.json, then `cog validate {path}`"));
-    if finder.find_name(&args.name).is_err() {
+    let is_found = finder.find_name(&args.name).is_ok();
+    let module = if is_found { &args.name } else { &path };
+    console.note(&format!(
+        "next: `cog test {module}`; then edit {path}/prompt.md and schema.json, and check them with `cog validate {module}`"
+    ));
+    if !is_found {
         console.note("`cog list`, `cog test --all` and `cog serve` find modules in cognitive/modules; others by their path");
     }
     Ok(Exit::Ok)
 }
 
+/// The maximum length of the line with a kind, in bytes.
+const MAX_LINE: u64 = 64;
+
+/// Asks which kind of module to create.
+fn asked_kind(console: &Console) -> Result<Kind, CliError> {
+    let mut question =
+        "what does the module do? Type a number or a name, or press Enter for `answer`.".to_owned();
+    for (number, kind) in (1..).zip(Kind::ALL) {
+        question += &format!("\n{number}  {:8}  {}", kind.as_str(), kind.describe());
+    }
+    console.note(&question);
+    let mut line = String::new();
+    std::io::Read::take(stdin().lock(), MAX_LINE).read_line(&mut line)?;
+    parse_kind(line.trim()).map_err(|word| CliError::usage(word.to_string()))
+}
+
+/// Returns the kind of a number or a name. An empty answer is the kind that is used without a terminal.
+fn parse_kind(word: &str) -> Result<Kind, ParseEnumError> {
+    let by_number = word.parse::<usize>().ok().and_then(|number| Kind::ALL.get(number.checked_sub(1)?));
+    match by_number {
+        Some(kind) => Ok(*kind),
+        None if word.is_empty() => Ok(Kind::Answer),
+        None => word.parse(),
+    }
+}
+
 impl NewArgs {
+    fn kind(&self, console: &Console) -> Result<Kind, CliError> {
+        match self.kind {
+            Some(kind) => Ok(kind),
+            None if console.err().is_terminal && stdin().is_terminal() => asked_kind(console),
+            None => Ok(Kind::Answer),
+        }
+    }
+
     fn tier(&self) -> Result<Tier, CliError> {
-        self.tier.parse().map_err(|word: cog_spec::ParseEnumError| CliError::usage(word.to_string()))
+        self.tier.parse().map_err(|word: ParseEnumError| CliError::usage(word.to_string()))
     }
 }
 
@@ -163,4 +204,20 @@ fn colour(diff: &str, palette: Palette) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kind_is_a_number_or_a_name() {
+        assert_eq!(
+            ["1", "4", "extract", ""].map(|word| parse_kind(word).unwrap()),
+            [Kind::Classify, Kind::Answer, Kind::Extract, Kind::Answer]
+        );
+        for word in ["0", "5", "sort", "-1"] {
+            assert!(parse_kind(word).is_err(), "{word}");
+        }
+    }
 }

@@ -129,7 +129,7 @@ fn export_mistakes() {
     snapshot!("no_such_format", export(&["agents-md"]));
     snapshot!("no_such_module", place.cog(["export", "text-critik", "--as", "skill"]));
     let name = "a--b";
-    assert!(place.cog(["new", name]).status().unwrap().success());
+    assert!(place.cog(["new", name, "--in", "."]).status().unwrap().success());
     snapshot!("name_of_a_skill", place.cog(["export", "./a--b", "--as", "skill"]));
     let manifest = place.read("a--b/module.yaml") + "invocation: { agent_invocable: false }\n";
     place.write("a--b/module.yaml", manifest);

@@ -40,7 +40,7 @@ fn replies() -> Vec<Reply> {
 
 fn place() -> Place {
     let place = Place::new();
-    assert!(place.cog(["new", "m"]).output().unwrap().status.success());
+    assert!(place.cog(["new", "m", "--in", "."]).output().unwrap().status.success());
     place.write("rows.jsonl", format!("{{\"query\": \"{INPUT}\"}}\n"));
     place.write("m/tests/case1.input.json", format!("{{\"query\": \"{INPUT}\"}}"));
     place

@@ -110,23 +110,39 @@ fn new_creates_a_valid_module() {
     snapshot!(place.cog(["new", "my-module", "--tier", "exec"]));
     let output = place.cog(["validate", "my-module", "--v25"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
-    let info = json(&place.cog(["info", "./my-module", "--format", "json"]).output().unwrap());
+    let info = json(&place.cog(["info", "my-module", "--format", "json"]).output().unwrap());
     assert_eq!(info["manifest"]["tier"], "exec");
+    let listed = stdout(&place.cog(["list"]).output().unwrap());
+    assert!(listed.lines().any(|line| line.starts_with("my-module")), "{listed}");
 }
 
 #[test]
-fn new_module_is_found_by_name_if_the_directory_of_modules_exists() {
+fn new_module_of_each_kind_runs_at_once() {
     let place = Place::new();
-    place.write("cognitive/modules/.keep", "");
-    snapshot!(place.cog(["new", "mine"]));
-    let listed = stdout(&place.cog(["list"]).output().unwrap());
-    assert!(listed.lines().any(|line| line.starts_with("mine")), "{listed}");
+    for kind in ["classify", "extract", "generate", "answer"] {
+        assert!(place.cog(["new", kind, "--kind", kind]).output().unwrap().status.success());
+        let report = json(&place.cog(["test", kind, "--format", "json"]).output().unwrap());
+        assert_eq!((&report["contract_only"], &report["failed"]), (&2.into(), &0.into()), "{report}");
+        let case = format!("cognitive/modules/{kind}/tests/case2.input.json");
+        let answer = json(&place.cog(["run", kind, &case]).output().unwrap());
+        let expected = place.read(&format!("cognitive/modules/{kind}/tests/case2.expected.json"));
+        let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
+        assert_eq!(answer["data"], expected["$example"]["data"], "{kind}");
+        let answer = json(&place.cog(["run", kind, "--args", "Another text."]).output().unwrap());
+        assert_eq!(answer["ok"], true, "{kind}: {answer}");
+    }
+    snapshot!(place.cog(["new", "x", "--kind", "sort"]));
+}
+
+#[test]
+fn new_module_outside_the_searched_directories_has_a_note() {
+    snapshot!(Place::new().cog(["new", "mine", "--in", "."]));
 }
 
 #[test]
 fn module_of_the_working_directory_is_the_default() {
     let place = Place::new();
-    place.cog(["new", "mine"]).output().unwrap();
+    place.cog(["new", "mine", "--in", "."]).output().unwrap();
     let within = |command: &'static str| {
         let mut cog = place.cog([command]);
         cog.current_dir(place.path().join("mine"));
@@ -159,7 +175,7 @@ fn init_is_an_alias_of_new() {
 #[test]
 fn new_rejects_existing_directory() {
     let place = Place::new();
-    place.write("mine/file", "");
+    place.write("cognitive/modules/mine/file", "");
     snapshot!(place.cog(["new", "mine"]));
 }
 

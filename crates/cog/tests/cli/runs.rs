@@ -416,7 +416,7 @@ fn render_prints_the_request_without_key() {
 #[test]
 fn render_warns_of_preferences_that_are_not_sent() {
     let place = Place::new();
-    assert!(place.cog(["new", "m"]).output().unwrap().status.success());
+    assert!(place.cog(["new", "m", "--in", "."]).output().unwrap().status.success());
     let manifest = place.read("m/module.yaml") + "generation:\n  temperature: 0\n";
     place.write("m/module.yaml", manifest);
     let mut command = place.cog(["render", "./m", "--args", "x", "--provider", "anthropic"]);
@@ -544,9 +544,18 @@ fn run_under_nohup_outlives_its_terminal() {
 #[test]
 fn misspelt_name_of_a_directory_is_corrected() {
     let place = Place::new();
-    assert!(place.cog(["new", "triage"]).output().unwrap().status.success());
-    let output = place.cog(["run", "traige", "--args", "x"]).output().unwrap();
-    assert!(stderr(&output).contains("help: Did you mean `triage`?"), "{}", stderr(&output));
+    assert!(place.cog(["new", "triage", "--in", "."]).output().unwrap().status.success());
+    // Closer than a built-in module, and found by its path too.
+    assert!(place.cog(["new", "text-writing", "--in", "."]).output().unwrap().status.success());
+    for (asked, meant) in [
+        ("traige", "triage"),
+        ("text-wriitng", "text-writing"),
+        ("./traige", "./triage"),
+        ("./traige/", "./triage"),
+    ] {
+        let output = place.cog(["run", asked, "--args", "x"]).output().unwrap();
+        assert!(stderr(&output).contains(&format!("help: Did you mean `{meant}`?")), "{}", stderr(&output));
+    }
 }
 
 #[test]

@@ -11,8 +11,11 @@ use crate::{
 /// A module with one golden test and its expected file.
 fn place(expected: &str) -> Place {
     let place = Place::new();
-    let new = place.cog(["new", "m"]).output().unwrap();
+    let new = place.cog(["new", "m", "--in", "."]).output().unwrap();
     assert!(new.status.success());
+    for rest in ["input", "expected"] {
+        std::fs::remove_file(place.path().join(format!("m/tests/case2.{rest}.json"))).unwrap();
+    }
     place.write("m/tests/case1.expected.json", expected);
     place
 }
@@ -79,6 +82,23 @@ fn replays_recording_without_key() {
     drop(mock);
     let report = json(&place.cog(["test", "./m", "--format", "json"]).output().unwrap());
     assert_eq!((&report["passed"], &report["contract_only"]), (&1.into(), &0.into()), "{report}");
+}
+
+#[test]
+fn recording_is_replayed_after_a_checkout_with_other_line_endings() {
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
+    let record = ["--provider", "openai", "--model", "m", "--record"];
+    assert!(asking(&place, &mock, &record).output().unwrap().status.success());
+    drop(mock);
+    for file in
+        ["prompt.md", "module.yaml", "schema.json", "tests/case1.input.json", "tests/case1.expected.json"]
+    {
+        let path = format!("m/{file}");
+        place.write(&path, place.read(&path).replace('\n', "\r\n"));
+    }
+    let report = json(&place.cog(["test", "./m", "--format", "json"]).output().unwrap());
+    assert_eq!(report["passed"], 1, "{report}");
+    assert!(place.read("m/.gitattributes").contains("*.cassette -text"));
 }
 
 /// The commands of "Continuous integration" in docs/testing.md, in the environment of a job that has no key.

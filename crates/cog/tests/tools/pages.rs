@@ -18,7 +18,7 @@ use crate::{
 const NOT_RUN: [(&str, &str); 20] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
-    ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
+    ("python3 -m venv model", "downloads 200 MB; docs/benchmarks.md has the answers of this model"),
     ("model/bin/python ", "needs what the command before it downloads"),
     ("sh install.sh", "needs a release; the tests of `install` run it with one"),
     ("COG_INSTALL_DIR=", "needs a release; the tests of `install` run it with one"),
@@ -50,24 +50,24 @@ const PREPARATIONS: [(&str, &str); 15] = [
     ("cog verify answer.json --module my-module", "cp template.json answer.json"),
     (
         "cog validate translate-checked",
-        "mkdir -p cognitive/modules; cog new translator; cog new checker; cog new translate-checked
+        "cog new translator; cog new checker; cog new translate-checked
          cp fence1 cognitive/modules/translate-checked/module.yaml; rm cognitive/modules/translate-checked/prompt.md",
     ),
     ("--source notes=notes.txt", "cog new my-module; echo 'We close at six.' > notes.txt"),
-    ("cog run ./my-module", "cog new my-module; cat fence1 >> my-module/module.yaml; cp profile.json my-module/profile.schema.json"),
+    ("cog run ./my-module", "cog new my-module --in .; cat fence1 >> my-module/module.yaml; cp profile.json my-module/profile.schema.json"),
     (
         "cog run profile-builder",
-        "mkdir -p cognitive/modules; cog new profile-builder; cog new greeter; cd cognitive/modules
+        "cog new profile-builder; cog new greeter; cd cognitive/modules
          cat ~/fence2 >> profile-builder/module.yaml; cp ~/profile.json profile-builder/profile.schema.json
          cat ~/fence4 >> greeter/module.yaml; cd ~",
     ),
     ("cog handoff show", "export LLM_PROVIDER=offline"),
     ("cog logs replay", "export COG_LOGS_CONTENTS=on"),
-    ("cog run ./tutor", "export COG_LOGS_CONTENTS=on; cog new tutor; cat fence2 >> tutor/module.yaml"),
+    ("cog run ./tutor", "export COG_LOGS_CONTENTS=on; cog new tutor --in .; cat fence2 >> tutor/module.yaml"),
     (
         "--file contract=",
         "export LLM_PROVIDER=gemini; ffmpeg -loglevel error -i talk.mp3 call.wav; cp report.pdf signed.pdf; cp photo.jpg front.jpg; cp photo.jpg back.jpg
-         cog new my-module; cp question.json input.json; echo 'modalities: { input: [document] }' >> my-module/module.yaml
+         cog new my-module --in .; cp question.json input.json; echo 'modalities: { input: [document] }' >> my-module/module.yaml
          jq '.input.properties.contract = {\"$ref\": \"#/$defs/MediaInput\"}' my-module/schema.json > changed
          mv changed my-module/schema.json",
     ),
@@ -76,10 +76,10 @@ const PREPARATIONS: [(&str, &str); 15] = [
     ("@receipt.jpg", "cp photo.jpg receipt.jpg"),
     (
         RECORDED,
-        "mkdir -p cognitive/modules; cog new my-module; cog test my-module --provider openai --record
+        "cog new my-module; cog test my-module --provider openai --record
          unset LLM_MODEL ${!OPENAI_*} ${!LLAMACPP_*} ${!ANTHROPIC_*} ${!GEMINI_*} ${!OLLAMA_*}",
     ),
-    ("cog test --all --provider openai", "mkdir -p cognitive/modules; cog new my-module"),
+    ("cog test --all --provider openai", "cog new my-module"),
     ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
 ];
 

@@ -18,7 +18,7 @@ fn sarif_matches_its_schema() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
         command.args(args).env("HOME", place.path()).current_dir(place.path()).output().unwrap()
     };
-    assert!(cog(&["new", "a"]).status.success());
+    assert!(cog(&["new", "a", "--in", "."]).status.success());
     let manifest = place.path().join("a/module.yaml");
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&manifest, text.replacen("tier:", "teir:", 1)).unwrap();
