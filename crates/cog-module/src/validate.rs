@@ -150,7 +150,10 @@ fn check(module: &Module, sources: &SchemaSources, level: Level) -> Vec<Diagnost
     found.extend(check.requires(Rule::LevelMeta, "meta", &["confidence", "risk", "explain"]));
     found.extend(check.explain());
     found.extend(check.requires(Rule::LevelError, "error", &["code", "message"]));
-    found.extend(check.requires(Rule::LevelRationale, "data", &["rationale"]));
+    // `rationale: optional` is part of both formats (ruling R91).
+    if module.manifest.needs_rationale {
+        found.extend(check.requires(Rule::LevelRationale, "data", &["rationale"]));
+    }
     if level == Level::V25 {
         found.extend(check.media());
     }

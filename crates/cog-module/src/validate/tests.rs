@@ -97,6 +97,11 @@ fn golden_answer_must_pass_the_gate_of_the_tier() {
 fn higher_levels_require_more() {
     assert_eq!(rules(&Directory::v22(), Level::V22), Vec::<&str>::new());
     assert_eq!(rules(&Directory::v22(), Level::V25), ["level-format"]);
+    let schema = SCHEMA.replace("[\"queue\", \"rationale\"]", "[\"queue\"]");
+    let without = Directory::v22().with("schema.json", schema);
+    assert_eq!(rules(&without, Level::V22), ["level-rationale"]);
+    let optional = without.with("module.yaml", MANIFEST.to_owned() + "rationale: optional\n");
+    assert_eq!(rules(&optional, Level::V22), Vec::<&str>::new());
     let v25 = Directory::v22().with("module.yaml", MANIFEST.to_owned() + "response: { mode: sync }\n");
     assert_eq!(rules(&v25, Level::V25), Vec::<&str>::new());
     assert_eq!(rules(&v25, Level::V22), Vec::<&str>::new());
