@@ -30,6 +30,16 @@ pub struct Finder {
     /// The directories among them that the operator named; the others belong to the working directory.
     operators: Vec<PathBuf>,
     trusted: TrustedDirectories,
+    /// What callers other than the operator may run; none for everything.
+    offered: Option<Offered>,
+}
+
+/// What callers other than the operator may run.
+#[derive(Debug, Clone)]
+struct Offered {
+    /// Modules, and directories that contain modules, with links resolved.
+    paths: Vec<PathBuf>,
+    built_in: bool,
 }
 
 /// Why no module was found.
@@ -55,6 +65,8 @@ pub enum FindError {
         is_file: bool,
         /// Whether it contains `..`, which names must not.
         leads_up: bool,
+        /// The path of the module with the most similar name in the same directory.
+        nearest: Option<String>,
     },
     /// The directory of a module has a name that is not a module name.
     #[error("the directory of `{path}` does not have a module name")]
@@ -86,7 +98,8 @@ impl FindError {
     /// Returns what to do about it.
     pub fn suggestion(&self) -> String {
         match self {
-            FindError::NotFound { nearest: Some(name), .. } => format!("Did you mean `{name}`?"),
+            FindError::NotFound { nearest: Some(name), .. }
+            | FindError::NoDirectory { nearest: Some(name), .. } => format!("Did you mean `{name}`?"),
             FindError::NotFound { .. } => "Run `cog list` to see all modules.".to_owned(),
             FindError::NoDirectory { .. } => {
                 "Give the directory with the manifest, or a name from `cog list`.".to_owned()
@@ -124,6 +137,7 @@ impl Finder {
             roots,
             operators,
             trusted: TrustedDirectories::default(),
+            offered: None,
         }
     }
 
@@ -149,6 +163,19 @@ impl Finder {
         Ok(finder)
     }
 
+    /// Adds directories like [`Finder::with_paths`], and offers callers other than the operator only their modules and, with
+    /// `built_in`, the modules that ship. An offered module may call the others.
+    ///
+    /// # Errors
+    /// As [`Finder::with_paths`].
+    pub fn with_paths_only(self, paths: &[PathBuf], built_in: bool) -> Result<Self, FindError> {
+        let mut finder = self.with_paths(paths.iter().cloned())?;
+        let resolved =
+            paths.iter().filter_map(|path| finder.working_directory.join(path).canonicalize().ok());
+        finder.offered = Some(Offered { paths: resolved.collect(), built_in });
+        Ok(finder)
+    }
+
     /// Adds directories like [`Finder::with_paths`], for a program that found them itself: only trust lets their
     /// modules call tools.
     ///
@@ -164,6 +191,7 @@ impl Finder {
                 path: shown(&path),
                 is_file: false,
                 leads_up: false,
+                nearest: self.nearest_path(&path),
             })?;
             if !has_manifest(&full) {
                 roots.push(full);
@@ -250,24 +278,41 @@ impl Finder {
                 path: shown(name_or_path),
                 is_file: directory.is_file(),
                 leads_up: matches!(error, FindError::Outside { .. }),
+                nearest: self.nearest_path(name_or_path),
             }),
-            Err(FindError::NotFound { name, nearest: None, looked_in }) => {
-                let nearest = self.nearest_directory(name_or_path);
+            Err(FindError::NotFound { name, looked_in, .. }) => {
+                let mut known = module_names(&self.working_directory);
+                known.extend(self.origins().into_iter().map(|(name, _)| name));
+                let nearest = nearest(name_or_path, known.iter().map(String::as_str)).map(str::to_owned);
                 Err(FindError::NotFound { name, nearest, looked_in })
             }
             found => found,
         }
     }
 
-    /// Returns the most similar name of a module that is a subdirectory.
-    fn nearest_directory(&self, name: &str) -> Option<String> {
-        // The working directory of the command line is the empty path, which cannot be listed.
-        let mut modules = files::directory_names(&self.working_directory.join("."));
-        modules.retain(|module| has_manifest(&self.working_directory.join(module)));
-        nearest(name, modules.iter().map(String::as_str)).map(str::to_owned)
+    /// Returns the path of the module with the most similar name in the directory of a path.
+    fn nearest_path(&self, path: &str) -> Option<String> {
+        let trimmed = path.trim_end_matches(['/', '\\']);
+        let (directory, name) = trimmed.rsplit_once(['/', '\\']).map_or(("", trimmed), |(_, name)| {
+            (trimmed.get(..trimmed.len() - name.len()).unwrap_or_default(), name)
+        });
+        let known = module_names(&self.working_directory.join(directory));
+        nearest(name, known.iter().map(String::as_str)).map(|name| format!("{directory}{name}"))
     }
 
-    /// Finds a module by name only, for callers other than the operator.
+    /// Finds a module by name only, for callers other than the operator, among those that are offered to them.
+    ///
+    /// # Errors
+    /// E4006 if there is none; E4007 if the name is a path.
+    pub fn find_offered(&self, name: &str) -> Result<Origin, FindError> {
+        match self.find_name(name) {
+            Ok(origin) if !self.is_offered(&origin) => Err(self.not_found(name, &self.offered())),
+            Err(FindError::NotFound { .. }) => Err(self.not_found(name, &self.offered())),
+            found => found,
+        }
+    }
+
+    /// Finds a module by name only, such as one that another module calls.
     ///
     /// # Errors
     /// E4006 if there is none; E4007 if the name is a path.
@@ -283,15 +328,39 @@ impl Finder {
         let on_disk =
             || self.roots.iter().map(|root| root.join(name)).find(|directory| has_manifest(directory));
         let found = is_module_name(name).then(on_disk).flatten().map(Origin::Directory);
-        found.or_else(|| BuiltinModule::find(name).map(Origin::BuiltIn)).ok_or_else(|| self.not_found(name))
+        found
+            .or_else(|| BuiltinModule::find(name).map(Origin::BuiltIn))
+            .ok_or_else(|| self.not_found(name, &self.origins()))
     }
 
     /// Returns every module that is found by name, sorted. The first of two modules with the same name is used.
     pub fn list(&self) -> Vec<ListedModule> {
-        let mut listed: Vec<ListedModule> =
-            self.origins().into_iter().map(|(name, origin)| ListedModule::read(name, origin)).collect();
-        listed.sort_by(|a, b| a.name.cmp(&b.name));
-        listed
+        listed(self.origins())
+    }
+
+    /// Returns every module that callers other than the operator may run, sorted.
+    pub fn list_offered(&self) -> Vec<ListedModule> {
+        listed(self.offered())
+    }
+
+    /// Returns the names and origins of the modules that callers other than the operator may run, without reading manifests.
+    pub fn offered(&self) -> Vec<(String, Origin)> {
+        let mut found = self.origins();
+        found.retain(|(_, origin)| self.is_offered(origin));
+        found
+    }
+
+    fn is_offered(&self, origin: &Origin) -> bool {
+        match (&self.offered, origin) {
+            (None, _) => true,
+            (Some(offered), Origin::Directory(directory)) => {
+                // The parent before links are resolved, as in `is_operators`.
+                let candidates = [Some(directory.as_path()), directory.parent()].into_iter().flatten();
+                let mut candidates = candidates.filter_map(|path| path.canonicalize().ok());
+                candidates.any(|path| offered.paths.contains(&path))
+            }
+            (Some(offered), _) => offered.built_in,
+        }
     }
 
     /// Returns the names and origins of all modules without reading manifests, unsorted.
@@ -328,11 +397,25 @@ impl Finder {
         is_manifest.then(|| full.parent().map(Path::to_owned)).flatten()
     }
 
-    fn not_found(&self, name: &str) -> FindError {
-        let known = self.origins();
+    fn not_found(&self, name: &str, known: &[(String, Origin)]) -> FindError {
         let nearest = nearest(name, known.iter().map(|(known, _)| known.as_str())).map(str::to_owned);
         FindError::NotFound { name: shown(name), nearest, looked_in: self.roots.clone() }
     }
+}
+
+/// Returns the names of the modules in a directory.
+fn module_names(directory: &Path) -> Vec<String> {
+    // The working directory of the command line is the empty path, which cannot be listed.
+    let mut modules = files::directory_names(&directory.join("."));
+    modules.retain(|module| has_manifest(&directory.join(module)));
+    modules
+}
+
+fn listed(origins: Vec<(String, Origin)>) -> Vec<ListedModule> {
+    let mut listed: Vec<ListedModule> =
+        origins.into_iter().map(|(name, origin)| ListedModule::read(name, origin)).collect();
+    listed.sort_by(|a, b| a.name.cmp(&b.name));
+    listed
 }
 
 impl ListedModule {

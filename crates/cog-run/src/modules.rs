@@ -37,7 +37,8 @@ pub enum ModuleRef<'a> {
     Chosen(&'a str),
     /// A name or a path that a program found itself, as in a log: only trust lets the module call tools.
     Found(&'a str),
-    /// A name, from a caller other than the operator. A path is rejected.
+    /// A name, from a caller other than the operator, among the modules that are offered ([`Finder::with_paths_only`]). A path is
+    /// rejected.
     Name(&'a str),
 }
 
@@ -58,7 +59,7 @@ impl ModuleRef<'_> {
         let (by, name) = match self {
             Self::Chosen(name) => (SearchBy::NameOrPath(Choice::User), name),
             Self::Found(name) => (SearchBy::NameOrPath(Choice::Program), name),
-            Self::Name(name) => (SearchBy::Name, name),
+            Self::Name(name) => (SearchBy::OfferedName, name),
         };
         ModuleKey { by, name: name.to_owned() }
     }
@@ -73,6 +74,9 @@ pub(crate) struct ModuleKey {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SearchBy {
+    /// A caller other than the operator names it.
+    OfferedName,
+    /// A module names it.
     Name,
     NameOrPath(Choice),
 }
@@ -162,12 +166,12 @@ impl Modules {
         (at.elapsed() < self.reload_interval).then(|| Arc::clone(module))
     }
 
-    /// Loads a module by name only. A path is rejected.
+    /// Loads a module that another one names, whether it is offered to callers or not. A path is rejected.
     ///
     /// # Errors
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008 when the module does not load.
     pub(crate) fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.load(ModuleRef::Name(name).key())
+        self.load(ModuleKey { by: SearchBy::Name, name: name.to_owned() })
     }
 
     /// Returns the finder that searches for modules.
@@ -178,12 +182,13 @@ impl Modules {
     fn find_and_load(&self, key: &ModuleKey) -> Result<Arc<Module>, ErrorBody> {
         let name = key.name.as_str();
         let origin = match key.by {
+            SearchBy::OfferedName => self.finder.find_offered(name),
             SearchBy::Name => self.finder.find_name(name),
             SearchBy::NameOrPath(_) => self.finder.find(name),
         };
         let origin = origin.map_err(|error| error::from_search(&error))?;
         let trust = match key.by {
-            SearchBy::Name => self.finder.trust(&origin),
+            SearchBy::OfferedName | SearchBy::Name => self.finder.trust(&origin),
             SearchBy::NameOrPath(choice) => self.finder.trust_chosen(name, &origin, choice),
         };
         // A module has the trust of whoever chose it, so the same directory may be loaded twice.
@@ -304,6 +309,10 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(40);
 
+    fn by_name(name: &str) -> ModuleKey {
+        ModuleKey { by: SearchBy::Name, name: name.to_owned() }
+    }
+
     /// Writes the files of a module, whose prompt is this text.
     #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
     fn write(root: &Path, prompt: &str, schema: &str) {
@@ -331,11 +340,11 @@ mod tests {
         let (modules, directory) = loaded(Duration::ZERO);
         write(directory.path(), "Second.", "{ half a schem");
         assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
-        let failure = modules.failure(&ModuleRef::Name("m").key()).unwrap();
+        let failure = modules.failure(&by_name("m")).unwrap();
         assert_eq!(failure.code, Code::ModuleInvalid.into());
         write(directory.path(), "Second.", SCHEMA);
         assert_eq!(modules.load_name("m").unwrap().prompt.text(), "Second.");
-        assert_eq!(modules.failure(&ModuleRef::Name("m").key()), None);
+        assert_eq!(modules.failure(&by_name("m")), None);
     }
 
     #[test]
@@ -368,7 +377,7 @@ mod tests {
         write(directory.path(), "First.", "{");
         let modules = Modules::new(Finder::new(".", vec![directory.path().to_owned()], None), Duration::ZERO);
         assert_eq!(modules.load_name("m").unwrap_err().code, Code::ModuleInvalid.into());
-        assert!(modules.failure(&ModuleRef::Name("m").key()).is_some());
+        assert!(modules.failure(&by_name("m")).is_some());
     }
 
     #[test]

@@ -22,9 +22,9 @@ pub struct BrokenModule {
     pub served: Option<Arc<Module>>,
 }
 
-/// Loads every module that the runtime finds, and returns the broken ones, sorted by name. Reads files.
+/// Loads every module that the runtime offers, and returns the broken ones, sorted by name. Reads files.
 pub fn broken_modules(runtime: &Runtime) -> Vec<BrokenModule> {
-    let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = runtime.finder().offered().into_iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     names.into_iter().filter_map(|name| check(runtime, name)).collect()
 }

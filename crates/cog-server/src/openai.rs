@@ -83,7 +83,7 @@ struct Run {
 async fn list(State(app): State<App>) -> Response {
     let runtime = app.runtime.clone();
     let mut names: Vec<String> =
-        offload::blocking(move || runtime.finder().origins().into_iter().map(|(name, _)| name).collect())
+        offload::blocking(move || runtime.finder().offered().into_iter().map(|(name, _)| name).collect())
             .await;
     names.sort_unstable();
     answer::json(StatusCode::OK, &List(&names.iter().map(|name| Model(name)).collect::<Vec<_>>()))

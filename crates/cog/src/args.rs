@@ -57,7 +57,7 @@ pub(crate) use self::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,
         TestArgs, ToolArgs,
     },
-    serve::{HealthcheckArgs, ServeArgs},
+    serve::{HealthcheckArgs, OfferedArgs, ServeArgs},
 };
 
 /// Runs Cognitive Modules: typed, validated answers from language models.
@@ -105,7 +105,7 @@ pub(crate) struct Global {
     /// Format of the log on stderr
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", hide_possible_values = false)]
     pub(crate) log_format: LogFormat,
-    /// When to use colour [default: on a terminal, unless NO_COLOR is set]
+    /// When to use colour [default: on a terminal, unless NO_COLOR is set; always with CLICOLOR_FORCE]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub(crate) color: ColorChoice,
 }

@@ -20,7 +20,7 @@ pub(super) struct Catalog(Mutex<HashMap<String, (Weak<Module>, Tool)>>);
 
 /// Returns the modules that a model may call, sorted by name. Reads files.
 pub(super) fn modules(runtime: &Runtime) -> Vec<(String, Arc<Module>)> {
-    let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<String> = runtime.finder().offered().into_iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     names.into_iter().filter_map(|name| load(runtime, &name).map(|module| (name, module))).collect()
 }

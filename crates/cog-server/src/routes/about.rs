@@ -176,7 +176,7 @@ pub(crate) async fn card(State(app): State<App>, caller: Caller) -> Response {
     let has_tokens = app.settings.access.tokens.is_some();
     let runtime = app.runtime.clone();
     let card = offload::blocking(move || {
-        let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
+        let mut names: Vec<String> = runtime.finder().offered().into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         // A module that does not load is in the list of modules, with its error.
         let modules: Vec<Arc<Module>> =
@@ -258,7 +258,7 @@ fn facts(w: &mut Writer<'_>, manifest: &Manifest) {
 pub(crate) async fn list_modules(State(app): State<App>) -> Response {
     let runtime = app.runtime.clone();
     let (listed, broken) =
-        offload::blocking(move || (runtime.finder().list(), broken_modules(&runtime))).await;
+        offload::blocking(move || (runtime.finder().list_offered(), broken_modules(&runtime))).await;
     let entries: Vec<Entry<'_>> = listed
         .iter()
         .map(|listed| Entry { listed, broken: broken.iter().find(|one| one.name == listed.name) })

@@ -19,6 +19,7 @@ Each server option has an environment variable, COG_SERVE_NAME, and a key under 
 Examples:
   cog serve
   cog serve ./my-module
+  cog serve cognitive/modules --builtin
   cog serve --port 0 --provider openai,anthropic
   cog serve --state-dir ~/.local/state/cog --max-streams-per-client 4
   curl localhost:8000/v1/modules/code-reviewer/execute -H 'Content-Type: application/json' \\
@@ -26,13 +27,23 @@ Examples:
   curl -N localhost:8000/v1/modules/code-reviewer/execute -H 'Content-Type: application/json' \\
     -H 'Accept: text/event-stream' -d '{\"input\": {\"code\": \"eval(input())\"}}'")]
 pub(crate) struct ServeArgs {
-    /// Directories of additional modules, or directories that contain modules
-    #[arg(value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) offered: OfferedArgs,
     #[command(flatten)]
     pub(crate) settings: ServerFlags,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// The modules that callers may run.
+#[derive(Debug, Args)]
+pub(crate) struct OfferedArgs {
+    /// Offer only these modules: directories of modules, or directories that contain modules [default: every module in `cog list`]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Also offer the built-in modules
+    #[arg(long, requires = "paths")]
+    pub(crate) builtin: bool,
 }
 
 /// `cog healthcheck`.
@@ -140,9 +151,8 @@ Examples:
   cog mcp serve ./my-module --provider openai
   cog mcp serve --http 127.0.0.1:8001")]
 pub(crate) struct McpServeArgs {
-    /// Directories of additional modules, or directories that contain modules
-    #[arg(value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) offered: OfferedArgs,
     /// Serve streamable HTTP at /mcp on this IP address and port
     #[arg(long, value_name = "IP:PORT")]
     pub(crate) http: Option<std::net::SocketAddr>,
@@ -183,9 +193,8 @@ Examples:
   cog worker --nats nats://localhost:4222
   cog worker ./my-module --nats nats://localhost:4222 --concurrency 32 --provider openai")]
 pub(crate) struct WorkerArgs {
-    /// Directories of additional modules, or directories that contain modules
-    #[arg(value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) offered: OfferedArgs,
     /// URLs of the NATS servers, separated by commas [default: COG_NATS_URL]
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,

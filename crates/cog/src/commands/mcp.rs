@@ -24,7 +24,7 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
         return stdio(args, environment, console);
     }
     let listening = Listening {
-        paths: &args.paths,
+        offered: &args.offered,
         model: &args.model,
         flag: &|name| args.server_flag(name),
         only_mcp: true,
@@ -35,7 +35,7 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
 /// Serves standard input and output until the client closes them, or Ctrl-C or SIGTERM.
 fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = load_run_settings(args.model.flags(), environment, console)?;
-    let Hosted { runtime, note, .. } = served_runtime(Use::Serve, &args.paths, &settings, console)?;
+    let Hosted { runtime, note, .. } = served_runtime(Use::Serve, &args.offered, &settings, console)?;
     console.note(&note);
     let events = events(0)?;
     let served = events.block_on(async {

@@ -100,7 +100,7 @@ pub(crate) fn worker(
     let settings = load_run_settings(args.model.flags(), environment, console)?;
     let options = options(args.nats.as_deref(), &settings)?;
     let names = Names::new(&settings.nats.name.value).map_err(|problem| error(&problem))?;
-    let Hosted { runtime, note, .. } = served_runtime(Use::Worker, &args.paths, &settings, console)?;
+    let Hosted { runtime, note, .. } = served_runtime(Use::Worker, &args.offered, &settings, console)?;
     console.note(&note);
     events(0)?.block_on(async {
         let mut signals = Signals::new()?;

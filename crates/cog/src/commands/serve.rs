@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::runtime::{self, note_served};
 use crate::{
-    args::{HealthcheckArgs, ModelArgs, ServeArgs},
+    args::{HealthcheckArgs, ModelArgs, OfferedArgs, ServeArgs},
     commands::runtime::{load_run_settings, note_telemetry},
     error::{CliError, Exit},
     output::Console,
@@ -30,8 +30,7 @@ use crate::{
 
 /// What a server is started with.
 pub(super) struct Listening<'a> {
-    /// Directories of further modules, or directories that contain modules.
-    pub(super) paths: &'a [PathBuf],
+    pub(super) offered: &'a OfferedArgs,
     pub(super) model: &'a ModelArgs,
     /// Returns the value of a flag of `cog serve`.
     pub(super) flag: &'a dyn Fn(&str) -> Option<String>,
@@ -42,7 +41,7 @@ pub(super) struct Listening<'a> {
 /// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let listening = Listening {
-        paths: &args.paths,
+        offered: &args.offered,
         model: &args.model,
         flag: &|flag| args.settings.get(flag),
         only_mcp: false,
@@ -65,7 +64,7 @@ pub(super) fn listen(
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
     let host = Host {
-        finder: Some(finder(args.paths, &settings, console)?),
+        finder: Some(finder(args.offered, &settings, console)?),
         state_dir: serving.state_dir.as_deref(),
         context_limits: Some(serving.context),
         uploads: Some(Arc::new(media.clone())),
@@ -81,7 +80,7 @@ pub(super) fn listen(
     for module in &broken {
         console.note(&format!("warning: module not loaded: {}", module.error.message));
     }
-    let modules = runtime.finder().origins().len() - broken.len();
+    let modules = runtime.finder().offered().len() - broken.len();
     raise_open_files();
     return_large_blocks();
     events(serving.workers)?.block_on(async {
@@ -95,7 +94,10 @@ pub(super) fn listen(
         let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
         console.note(&note);
         let path = if args.only_mcp { "/mcp" } else { "" };
-        console.note(&format!("{modules} modules at http://{address}{path} (Ctrl-C ends it)"));
+        console.note(&format!(
+            "{modules} {} at http://{address}{path} (Ctrl-C ends it)",
+            if modules == 1 { "module" } else { "modules" }
+        ));
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
         let server = with_routes(server, args.only_mcp);
@@ -104,11 +106,15 @@ pub(super) fn listen(
 }
 
 /// Returns the finder of modules that others call, and notes which of them get no tools.
-fn finder(paths: &[PathBuf], settings: &Settings, console: &Console) -> Result<Finder, CliError> {
+fn finder(offered: &OfferedArgs, settings: &Settings, console: &Console) -> Result<Finder, CliError> {
     let finder = settings.finder();
-    let here = runtime::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| paths.is_empty());
-    // The command line does not name the working directory: its module is served, and calls tools only if it is trusted.
-    let finder = finder.with_paths(paths.iter().cloned())?.with_found_paths(here)?;
+    let finder = if offered.paths.is_empty() {
+        // The command line does not name the working directory: its module is served, and calls tools only if it is trusted.
+        let here = runtime::module_here(&finder).map(|_| PathBuf::from("."));
+        finder.with_found_paths(here)?
+    } else {
+        finder.with_paths_only(&offered.paths, offered.builtin)?
+    };
     note_served(&finder, console);
     Ok(finder)
 }
@@ -118,12 +124,12 @@ fn finder(paths: &[PathBuf], settings: &Settings, console: &Console) -> Result<F
 #[cfg(any(feature = "mcp", feature = "nats"))]
 pub(super) fn served_runtime(
     used: Use<'_>,
-    paths: &[PathBuf],
+    offered: &OfferedArgs,
     settings: &Settings,
     console: &Console,
 ) -> Result<Hosted, CliError> {
     note_telemetry(settings, console);
-    let finder = finder(paths, settings, console)?;
+    let finder = finder(offered, settings, console)?;
     let hosted = Host { finder: Some(finder), ..Host::new(settings) }.runtime(used)?;
     hosted.notes.iter().for_each(|sentence| console.note(sentence));
     Ok(hosted)
