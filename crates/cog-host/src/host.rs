@@ -286,7 +286,7 @@ fn access(settings: &Settings, files: Files) -> Access {
 impl Settings {
     /// Creates the module finder.
     pub fn finder(&self) -> Finder {
-        Finder::new("", self.modules.value.clone(), self.home.as_deref())
+        Finder::new("", self.modules.value.clone(), self.directories.home.as_deref())
             .with_trusted(self.trusted_directories())
     }
 

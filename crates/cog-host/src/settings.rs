@@ -1,6 +1,8 @@
 //! Settings: read once from flags, environment and files, then passed as data (docs/settings.md).
 
+mod certificates;
 mod detected;
+mod directories;
 mod error;
 mod file;
 #[cfg(feature = "mcp")]
@@ -25,6 +27,7 @@ use cog_provider::{
 };
 use cog_run::events::SpanContext;
 use cog_spec::Secret;
+use cog_store::private;
 
 use self::{
     file::{Owner, SettingsFile},
@@ -36,11 +39,13 @@ pub(crate) use self::detected::detect;
 #[cfg(feature = "server")]
 pub use self::server::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 pub use self::{
+    certificates::CertificateSource,
     detected::{DetectUrl, DetectedServer, detectable},
+    directories::UserDirectories,
     error::SettingsError,
     media::MediaSettings,
     nats::NatsSettings,
-    rows::{DisplayValue, Row},
+    rows::{DisplayValue, Row, without_credentials},
     runs::{BudgetSettings, GenerationSettings, ToolsSettings},
     sources::{Environment, Redactor, Setting, Source},
     storage::{CacheSettings, LogsSettings},
@@ -49,6 +54,15 @@ pub use self::{
 
 /// The default maximum run time.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// A settings file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileUse {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it exists and was read.
+    pub is_read: bool,
+}
 
 /// The settings that the flags of a command set; the strongest source.
 #[derive(Debug, Default)]
@@ -111,11 +125,13 @@ pub struct Settings {
     /// The MCP servers.
     #[cfg(feature = "mcp")]
     pub mcp: Vec<cog_mcp::McpServer>,
-    /// The user's home directory.
-    pub home: Option<PathBuf>,
+    /// The user's directories.
+    pub directories: UserDirectories,
     /// Where spans and metrics are exported.
     pub(crate) telemetry: TelemetryExport,
     environment: Environment,
+    /// The operator's settings file, if its directory cannot be entered.
+    unreachable: Option<PathBuf>,
     operator: Option<SettingsFile>,
     project: Option<SettingsFile>,
 }
@@ -130,13 +146,18 @@ impl Settings {
         if environment.get(cog_media::READER_VARIABLE).is_some() {
             return Err(SettingsError::Reader);
         }
-        let home = environment.path("HOME").or_else(|| environment.path("USERPROFILE"));
-        let own = home.as_deref().map(|home| home.join(".config/cog/config.toml"));
+        let directories = UserDirectories::read(&environment);
+        let own = directories.config.as_deref().map(|directory| directory.join("config.toml"));
+        // A service may run as another user, with the home directory of the one who started it.
+        let (own, unreachable) = match own {
+            Some(path) if path.try_exists().is_err() => (None, Some(path)),
+            own => (own, None),
+        };
         let layers = Layers {
             environment: &environment,
             project: SettingsFile::read(PathBuf::from("cog.toml"), Owner::Project)?,
             operator: own.map_or(Ok(None), |path| SettingsFile::read(path, Owner::Operator))?,
-            home: home.as_deref(),
+            directories: &directories,
         };
         check_protocols(&environment)?;
         let call = ProviderSettings::default();
@@ -202,12 +223,13 @@ impl Settings {
             cache: CacheSettings::read(&layers)?,
             nats: NatsSettings::read(&layers)?,
             #[cfg(feature = "mcp")]
-            mcp: mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?,
+            mcp: mcp::servers(layers.operator.as_ref(), &environment, directories.home.as_deref())?,
             telemetry: TelemetryExport::read(&environment),
+            unreachable,
             project: layers.project,
             operator: layers.operator,
             environment,
-            home,
+            directories,
         };
         Ok(settings.with_masked_keys())
     }
@@ -242,8 +264,44 @@ impl Settings {
 
     /// Returns the proxy variable whose value is not a valid URL; calls to providers ignore it.
     pub fn unusable_proxy(&self) -> Option<&'static str> {
-        let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-        names.into_iter().find(|name| self.environment.get(name).is_some_and(|value| !is_proxy_url(&value)))
+        PROXIES.into_iter().find(|name| self.environment.get(name).is_some_and(|value| !is_proxy_url(&value)))
+    }
+
+    /// Returns the settings files, the strongest first, and whether each was read.
+    pub fn files(&self) -> Vec<FileUse> {
+        let project = FileUse { path: PathBuf::from("cog.toml"), is_read: self.project.is_some() };
+        let own = self.directories.config.as_deref().map(|directory| directory.join("config.toml"));
+        let own = own.map(|path| FileUse { path, is_read: self.operator.is_some() });
+        [project].into_iter().chain(own).collect()
+    }
+
+    /// Returns what is wrong with the settings and yet does not prevent a run, for commands that call providers. Reads files.
+    pub fn warnings(&self) -> Vec<String> {
+        let unreachable = self.unreachable.as_ref().map(|path| {
+            format!("the settings file {} was not read: its directory cannot be entered", path.display())
+        });
+        let exposed = self.operator.iter().filter(|file| file.has_secret()).map(|file| &file.path);
+        let exposed = exposed.filter(|path| private::is_readable_by_others(path)).map(|path| {
+            let path = path.display();
+            format!("other users of this machine can read the keys in {path}; run `chmod 600 {path}`")
+        });
+        unreachable.into_iter().chain(exposed).chain(self.certificate_warnings()).collect()
+    }
+
+    /// Returns the proxy variables that are set, without user names and passwords, and says which is not usable.
+    pub fn proxies(&self) -> Vec<(&'static str, String)> {
+        let unusable = self.unusable_proxy();
+        let set = PROXIES.into_iter().chain(["NO_PROXY", "no_proxy"]).filter_map(|name| {
+            let value = rows::without_credentials(&self.environment.get(name)?);
+            let value = if unusable == Some(name) { format!("{value} (not a URL: ignored)") } else { value };
+            Some((name, value))
+        });
+        set.collect()
+    }
+
+    /// Returns a variable of the environment that is no setting, such as `LANG`.
+    pub fn environment_variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name)
     }
 
     /// Returns notes about variables of telemetry that are not supported.
@@ -334,6 +392,10 @@ const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
 const TRUST: Names = Names { flag: "--trust", variable: "COG_TRUST" };
 const DETECT_OLLAMA: Names = Names::variable("COG_DETECT_OLLAMA");
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
+
+/// The variables that name a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Rejects a variable that names an unknown protocol.
 fn check_protocols(environment: &Environment) -> Result<(), SettingsError> {

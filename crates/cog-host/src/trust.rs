@@ -102,7 +102,7 @@ impl TrustError {
 impl TrustStore {
     /// Returns the store of a user; none without a home directory.
     pub fn new(settings: &Settings) -> Option<Self> {
-        Some(Self { path: settings.home.as_deref()?.join(".local/state/cog/trusted.json") })
+        Some(Self { path: settings.directories.state.as_deref()?.join("trusted.json") })
     }
 
     /// Returns the trusted directories, sorted.

@@ -198,7 +198,11 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// Returns the candidate most similar to `found`, if it is similar enough; none for a very long one.
-pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+///
+/// ```
+/// assert_eq!(cog_module::nearest("modle", ["model", "timeout"]), Some("model"));
+/// ```
+pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if found.len() > MAX_QUOTED {
         return None;
     }

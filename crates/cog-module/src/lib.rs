@@ -45,7 +45,7 @@ mod trust;
 mod validate;
 mod yaml;
 
-pub use diagnostic::{Diagnostic, Rule, Severity};
+pub use diagnostic::{Diagnostic, Rule, Severity, nearest};
 pub use embedded::{BuiltinModule, ModuleFiles};
 pub use find::{FindError, Finder, ListedModule, TrustedDirectories, TrustedDirectory};
 pub use load::{load, load_manifest};

@@ -641,7 +641,7 @@ impl ConnectErrorKind {
     pub(crate) const fn suggestion(self) -> &'static str {
         match self {
             Self::Certificate => {
-                "Set SSL_CERT_FILE to a file with the certificate authorities to trust, if your network uses its own."
+                "Set SSL_CERT_FILE to a file with the certificate authorities to trust, if your network uses its own; `cog doctor` checks the one that is set."
             }
             Self::Tls => "Check the base URL: the port may require http instead of https.",
             Self::Proxy => {

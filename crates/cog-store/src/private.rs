@@ -51,6 +51,20 @@ pub fn is_writable_by_others(path: &Path) -> bool {
     };
 }
 
+/// Whether other users of this machine may read a file, its group included. False on systems without such modes.
+pub fn is_readable_by_others(path: &Path) -> bool {
+    #[cfg(unix)]
+    return fs::metadata(path).is_ok_and(|about| {
+        use std::os::unix::fs::PermissionsExt as _;
+        about.permissions().mode() & 0o044 != 0
+    });
+    #[cfg(not(unix))]
+    return {
+        let _ = path;
+        false
+    };
+}
+
 /// Opens a file to append to, or to lock. Creates the file and its directory if they do not exist.
 ///
 /// # Errors

@@ -34,20 +34,49 @@ pub(crate) fn program() -> &'static str {
 
 /// Parses the arguments. Prints help, version and errors.
 pub(crate) fn parse() -> Result<Cli, Exit> {
-    let matches = command().try_get_matches();
+    let matches = command().color(color()).try_get_matches();
     // `format` adds the usage, which an error of the second step lacks.
-    let parsed = matches
-        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command())));
+    let parsed = matches.and_then(|matches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command().color(color())))
+    });
     parsed.map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => print(&invalid_utf8()),
-        kind if wants_nats(&error) => print(&command().error(kind, WITHOUT_NATS)),
+        kind if wants_upgrade(&error) => print(&command().color(color()).error(kind, UPGRADE)),
+        kind if wants_nats(&error) => print(&command().color(color()).error(kind, WITHOUT_NATS)),
         _ => print(&error),
     })
+}
+
+/// Returns when help and errors of the arguments have colours: as `--color` says, which is not parsed yet, otherwise as clap decides.
+fn color() -> clap::ColorChoice {
+    let mut arguments = std::env::args_os().skip(1).filter_map(|argument| argument.into_string().ok());
+    let mut chosen = None;
+    while let Some(argument) = arguments.next() {
+        match argument.split_once('=') {
+            Some(("--color", value)) => chosen = Some(value.to_owned()),
+            None if argument == "--color" => chosen = arguments.next(),
+            _ if argument == "--" => break,
+            _ => {}
+        }
+    }
+    chosen.and_then(|value| value.parse().ok()).unwrap_or(clap::ColorChoice::Auto)
 }
 
 /// What a program says that is compiled without the feature `nats`.
 pub(crate) const WITHOUT_NATS: &str = "this program is compiled without NATS; released programs have `cog worker` and `--nats`, \
     and so does `cargo install --locked --path crates/cog --features nats`";
+
+/// What to do for a newer version of the program. The most similar command, `migrate`, changes modules.
+const UPGRADE: &str = "cog does not replace itself: install the new version in the way you installed this one, for example with \
+    `sh install.sh` or `pip install --upgrade`; `cog migrate` upgrades modules";
+
+/// Whether the command that is missing would replace the program.
+fn wants_upgrade(error: &clap::Error) -> bool {
+    matches!(
+        error.get(ContextKind::InvalidSubcommand),
+        Some(ContextValue::String(name)) if matches!(name.as_str(), "upgrade" | "update" | "self-update" | "self")
+    )
+}
 
 /// Whether the command or option that is missing is one of the feature `nats`.
 fn wants_nats(error: &clap::Error) -> bool {
@@ -67,7 +96,7 @@ fn invalid_utf8() -> clap::Error {
         "the argument `{}` is not valid UTF-8; only the names of input and output files may be",
         argument.to_string_lossy().escape_debug()
     );
-    command().error(ErrorKind::InvalidUtf8, message)
+    command().color(color()).error(ErrorKind::InvalidUtf8, message)
 }
 
 fn print(error: &clap::Error) -> Exit {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cog_module::nearest;
 use thiserror::Error;
 
 /// Why the settings cannot be read.
@@ -25,6 +26,18 @@ pub enum SettingsError {
         line: Option<usize>,
         /// The cause.
         message: String,
+    },
+    /// A settings file has a key that does not exist.
+    #[error("unknown key `{key}`")]
+    UnknownKey {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, if known.
+        line: Option<usize>,
+        /// The key.
+        key: String,
+        /// The keys that the file may have there.
+        known: Vec<String>,
     },
     /// A file in the working directory sets a key that only the operator may set.
     #[error("a settings file in the working directory cannot set `{key}`")]
@@ -73,8 +86,11 @@ impl SettingsError {
             Self::Unreadable { path, .. }
             | Self::Forbidden { path, .. }
             | Self::Syntax { path, line: None, .. }
+            | Self::UnknownKey { path, line: None, .. }
             | Self::UnknownProvider { path, .. } => Some(path.display().to_string()),
-            Self::Syntax { path, line: Some(line), .. } => Some(format!("{}:{line}", path.display())),
+            Self::Syntax { path, line: Some(line), .. } | Self::UnknownKey { path, line: Some(line), .. } => {
+                Some(format!("{}:{line}", path.display()))
+            }
             Self::Server { file, .. } => file.clone(),
             Self::Reader | Self::Variable { .. } => None,
         }
@@ -89,10 +105,14 @@ impl SettingsError {
                     .to_owned()
             }
             Self::UnknownProvider { .. } => "`cog doctor --all` lists the providers.".to_owned(),
-            Self::Unreadable { .. } => "Replace it with a readable text file, or remove it.".to_owned(),
-            Self::Syntax { message, .. } if message.starts_with("unknown key") => {
-                "Correct the key, or remove it. The keys of a provider are in a table of its own, such as `[providers.openai]`.".to_owned()
-            }
+            Self::Unreadable { .. } => "Make it a text file that this user can read, or remove it.".to_owned(),
+            Self::UnknownKey { key, known, .. } => match nearest(key, known.iter().map(String::as_str)) {
+                Some(name) => format!("Did you mean `{name}`?"),
+                None => format!(
+                    "The keys here are {}. The keys of a provider are in a table of its own, such as `[providers.openai]`.",
+                    known.join(", ")
+                ),
+            },
             Self::Syntax { .. } => "Settings files are TOML, such as `timeout = \"30s\"`.".to_owned(),
             Self::Server { .. } => "`cog serve --help` shows the format of each setting.".to_owned(),
             Self::Reader => READER_HINT.to_owned(),

@@ -166,6 +166,16 @@ impl SettingsFile {
         Ok(Some(file))
     }
 
+    /// Returns whether it contains a key, a password or a token.
+    pub(super) fn has_secret(&self) -> bool {
+        let content = &self.content;
+        #[cfg(feature = "mcp")]
+        if content.mcp.values().any(|server| server.token.is_some() || !server.env.is_empty()) {
+            return true;
+        }
+        content.nats.password.is_some() || content.providers.values().any(|vendor| vendor.key.is_some())
+    }
+
     /// Returns the file's directory, where its relative paths start.
     pub(super) fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
@@ -237,9 +247,19 @@ impl SettingsFile {
 fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> SettingsError {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map(|before| before.lines().count().max(1) + usize::from(before.ends_with('\n')));
+    let path = path.to_owned();
+    let message = error.message().replace('\n', " ");
+    match unknown_key(&message) {
+        Some((key, known)) => SettingsError::UnknownKey { path, line, key, known },
+        None => SettingsError::Syntax { path, line, message },
+    }
+}
+
+/// Returns the key and the known keys of the parser's message "unknown field `a`, expected one of `b`, `c`".
+fn unknown_key(message: &str) -> Option<(String, Vec<String>)> {
     // The parser's word for a key is `field`, which no user has written.
-    let message = error.message().replace('\n', " ").replacen("unknown field", "unknown key", 1);
-    SettingsError::Syntax { path: path.to_owned(), line, message }
+    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2).map(str::to_owned);
+    Some((quoted.next()?, quoted.collect()))
 }
 
 /// `[media]` of a settings file.

@@ -200,7 +200,7 @@ impl Settings {
 }
 
 /// Removes user name, password and query from a URL.
-pub(super) fn without_credentials(url: &str) -> String {
+pub fn without_credentials(url: &str) -> String {
     let (url, query) = url.split_once('?').map_or((url, ""), |(url, _)| (url, "?***"));
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.find('/').unwrap_or(rest.len());

@@ -165,7 +165,7 @@ impl ToolsSettings {
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
         let ToolLimits { max_rounds, max_calls, max_parallel, call_timeout, max_result_bytes, .. } =
             ToolLimits::default();
-        let state_dir = layers.home.map(|home| home.join(".local/state/cog/halted"));
+        let state_dir = layers.directories.state.as_deref().map(|state| state.join("halted"));
         Ok(Self {
             confirm: layers.setting(
                 TOOL_CONFIRM,

@@ -119,8 +119,7 @@ fn known_keys(file: &SettingsFile) -> Result<(), SettingsError> {
     match file.content.server.keys().find(|key| !known.contains(key)) {
         None => Ok(()),
         Some(key) => {
-            let message = format!("unknown key `server.{key}`; known keys: {}", known.join(", "));
-            Err(SettingsError::Server { file: Some(file.path.display().to_string()), message })
+            Err(SettingsError::UnknownKey { path: file.path.clone(), line: None, key: key.clone(), known })
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use cog_spec::Secret;
 
 use super::{
-    SettingsError,
+    SettingsError, UserDirectories,
     file::{Content, SettingsFile},
 };
 
@@ -92,8 +92,7 @@ pub(super) struct Layers<'a> {
     pub(super) environment: &'a Environment,
     pub(super) project: Option<SettingsFile>,
     pub(super) operator: Option<SettingsFile>,
-    /// The user's home directory, for a leading `~`.
-    pub(super) home: Option<&'a Path>,
+    pub(super) directories: &'a UserDirectories,
 }
 
 impl Names {
@@ -161,7 +160,7 @@ impl Layers<'_> {
             return Setting { value: Some(path), source: Source::variable(variable) };
         }
         let found = self.operator.as_ref().and_then(|file| {
-            let path = expand_home(in_file(&file.content)?, self.home);
+            let path = expand_home(in_file(&file.content)?, self.directories.home.as_deref());
             Some(Setting::from_file(Some(file.directory().join(path)), &file.path))
         });
         found.unwrap_or(Setting { value: default, source: Source::Default })
@@ -178,7 +177,9 @@ impl Layers<'_> {
         }
         let found = self.operator.as_ref().and_then(|file| {
             let paths = in_file(&file.content)?.iter();
-            let value = paths.map(|path| file.directory().join(expand_home(path, self.home))).collect();
+            let value = paths
+                .map(|path| file.directory().join(expand_home(path, self.directories.home.as_deref())))
+                .collect();
             Some(Setting::from_file(value, &file.path))
         });
         found.unwrap_or(Setting { value: Vec::new(), source: Source::Default })

@@ -96,7 +96,7 @@ pub struct LogsSettings {
 
 impl LogsSettings {
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
-        let directory = layers.home.map(|home| home.join(".local/state/cog/logs"));
+        let directory = layers.directories.state.as_deref().map(|state| state.join("logs"));
         Ok(Self {
             enabled: layers.setting(LOGS_ENABLED, None, values::switch, |file| file.logs.enabled, true)?,
             contents: layers.setting(

@@ -101,8 +101,7 @@ fn operator_file_sets_prices() {
         ("input = 1\noutput = 1\nreasoning = 2", "unknown key `reasoning`"),
     ] {
         let error = settings(&[], Some(&format!("[providers.custom.prices.m]\n{price}\n"))).unwrap_err();
-        let SettingsError::Syntax { message, .. } = &error else { panic!("{error}") };
-        assert!(message.contains(expected), "{message}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }
 
@@ -147,9 +146,11 @@ fn project_file_can_set_model_but_not_url_key_or_root() {
 #[test]
 fn misspelt_key_is_an_error_with_line() {
     let error = project("# mine\n\nmodle = \"m\"\n").unwrap_err();
-    let SettingsError::Syntax { line, message, .. } = &error else { panic!("{error}") };
-    assert_eq!(*line, Some(3));
-    assert!(message.contains("unknown key `modle`, expected one of `provider`, `model`"), "{message}");
+    assert_eq!(error.to_string(), "unknown key `modle`");
+    assert!(error.location().unwrap().ends_with(":3"), "{:?}", error.location());
+    assert_eq!(error.suggestion(), "Did you mean `model`?");
+    let help = project("zzz = 1\n").unwrap_err().suggestion();
+    assert!(help.starts_with("The keys here are provider, model"), "{help}");
 }
 
 #[test]
@@ -161,6 +162,6 @@ fn rejects_section_of_unknown_provider() {
 #[test]
 fn module_directories_are_relative_to_file_or_home() {
     let found = settings(&[], Some("modules = [\"shared\", \"~/mine\"]\n")).unwrap();
-    let home = found.home.clone().unwrap();
+    let home = found.directories.home.clone().unwrap();
     assert_eq!(found.modules.value, [home.join(".config/cog/shared"), home.join("mine")]);
 }

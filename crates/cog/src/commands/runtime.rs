@@ -67,7 +67,7 @@ fn note_parts(runtime: &Runtime, module: &Arc<Module>, console: &Console) {
 
 /// Notes about the modules that a server offers: what the working directory changed, and which get no tools.
 pub(super) fn note_served(finder: &Finder, console: &Console) {
-    for (name, origin) in finder.origins() {
+    for (name, origin) in finder.offered() {
         note_shadowing(finder, &name, &origin, console);
         let trust = finder.trust(&origin);
         if !trust.allows_tools()
@@ -134,7 +134,8 @@ pub(super) fn exit(envelope: &Envelope) -> Exit {
     }
 }
 
-/// Reads the settings of a command that calls models, and notes what a project's file makes dearer.
+/// Reads the settings of a command that calls models, warns of those that will not work, and notes what a project's file makes
+/// dearer.
 ///
 /// # Errors
 /// As [`Settings::read`].
@@ -144,6 +145,7 @@ pub(super) fn load_run_settings(
     console: &Console,
 ) -> Result<Settings, SettingsError> {
     let settings = Settings::read(flags, environment)?;
+    settings.warnings().iter().for_each(|warning| console.note(&format!("warning: {warning}")));
     settings.costly_notes().iter().for_each(|note| console.note(note));
     Ok(settings)
 }

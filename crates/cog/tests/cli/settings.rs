@@ -54,6 +54,96 @@ fn invalid_proxy_is_reported() {
 }
 
 #[test]
+fn xdg_directories_are_used() {
+    let place = Place::new();
+    place.write("config/cog/config.toml", "model = \"mine\"\n");
+    let [config, state] = ["config", "state"].map(|directory| place.path().join(directory));
+    let xdg = |args: &[&'static str]| {
+        let mut command = place.cog(args.iter().copied());
+        command.env("XDG_CONFIG_HOME", &config).env("XDG_STATE_HOME", &state);
+        command.output().unwrap()
+    };
+    let rows = json(&xdg(&["config", "--format", "json"]));
+    let mut settings = rows["settings"].as_array().unwrap().iter();
+    assert_eq!(settings.find(|setting| setting["name"] == "model").unwrap()["value"], "mine");
+    assert!(xdg(&["run", "code-reviewer", "--args", "x", "--provider", "offline"]).status.success());
+    assert!(place.read("state/cog/logs/runs.ndjson").contains("code-reviewer"));
+    assert!(!place.path().join(".local").exists());
+}
+
+/// A service may have the home directory of another user, and a container one that is a file.
+#[test]
+fn home_that_cannot_be_entered_is_a_warning() {
+    let place = Place::new();
+    place.write("file", "");
+    let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
+    let output = command.env("HOME", place.path().join("file")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let warning = "file/.config/cog/config.toml was not read: its directory cannot be entered";
+    assert!(stderr(&output).contains(warning), "{}", stderr(&output));
+    assert_eq!(
+        place.cog(["list"]).env("HOME", place.path().join("file")).output().unwrap().status.code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn certificates_that_cannot_be_read_are_reported() {
+    let place = Place::new();
+    place.write("empty.pem", "nothing\n");
+    for (file, problem) in
+        [("nowhere.pem", "cannot read nowhere.pem: "), ("empty.pem", "contains no certificate in PEM")]
+    {
+        let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
+        let messages = stderr(&command.env("SSL_CERT_FILE", file).output().unwrap());
+        assert!(messages.contains("warning: SSL_CERT_FILE: ") && messages.contains(problem), "{messages}");
+        assert!(messages.contains("no HTTPS server will be trusted"), "{messages}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn settings_file_with_a_key_that_others_can_read_is_reported() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    place.write(".config/cog/config.toml", "[providers.openai]\nkey = \"sk-canary\"\n");
+    let file = place.path().join(".config/cog/config.toml");
+    for (mode, is_reported) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = place.cog(["run", "code-reviewer", "--args", "x", "--provider", "offline"]);
+        let messages = stderr(&command.output().unwrap());
+        assert_eq!(messages.contains("can read the keys in"), is_reported, "{mode:o}: {messages}");
+        assert!(!messages.contains("canary"), "{messages}");
+    }
+}
+
+#[test]
+fn colour_is_forced_only_where_nothing_forbids_it() {
+    let place = Place::new();
+    for (args, variables, is_coloured) in [
+        (&["--help"][..], &["CLICOLOR_FORCE"][..], true),
+        (&["--help", "--color", "never"], &["CLICOLOR_FORCE"], false),
+        (&["--color=never", "lsit"], &["CLICOLOR_FORCE"], false),
+        (&["list"], &["CLICOLOR_FORCE"], true),
+        (&["list"], &["FORCE_COLOR"], true),
+        (&["list", "--color", "never"], &["CLICOLOR_FORCE"], false),
+        (&["list"], &["CLICOLOR_FORCE", "NO_COLOR"], false),
+        (&["list"], &[], false),
+    ] {
+        let mut command = place.cog(args.iter().copied());
+        command.envs(variables.iter().map(|name| (*name, "1")));
+        let output = command.output().unwrap();
+        let bytes = [output.stdout, output.stderr].concat();
+        assert_eq!(bytes.contains(&0x1b), is_coloured, "{args:?} {variables:?}");
+    }
+}
+
+#[test]
+fn upgrade_explains_how_to_install_a_new_version() {
+    snapshot!(Place::new().cog(["upgrade"]));
+}
+
+#[test]
 fn project_file_cannot_redirect_a_key() {
     let place = Place::new();
     place.write("cog.toml", "[providers.openai]\nbase_url = \"http://evil.example\"\n");
