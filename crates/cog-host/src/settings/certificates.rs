@@ -1,4 +1,4 @@
-//! The certificate authorities that calls over HTTPS trust: `SSL_CERT_FILE` and `SSL_CERT_DIR`, otherwise those of the system.
+//! The certificate authorities that calls over HTTPS trust: `SSL_CERT_FILE` and `SSL_CERT_DIR`, otherwise the system's.
 
 use std::path::{Path, PathBuf};
 

@@ -90,7 +90,8 @@ pub(crate) struct CapabilitiesArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Requests the model list of each configured provider, which is free of charge. Exit code 1 if one does not respond. \
-Also shows the programs that read media files: ffmpeg, pdftotext and pdftoppm.
+Also shows the programs that read media files, and what a support ticket needs: version, settings files, the source of each value, \
+proxy, certificates, directories, locale and terminal. Keys are named, never shown.
 
 Examples:
   cog doctor

@@ -1,10 +1,13 @@
-//! `cog doctor`: which providers are configured and respond, and which programs read media files.
+//! `cog doctor`: which providers are configured and respond, which programs read media files, and what is set on this machine. Its
+//! output is meant to be pasted into a ticket.
+
+mod installation;
 
 use std::{path::Path, process::Command, time::Duration};
 
 use cog_host::{
     providers::{self, ProviderPosition},
-    settings::{Environment, Flags, MediaSettings, Settings},
+    settings::{Environment, Flags, MediaSettings, Settings, without_credentials},
 };
 use cog_json::{Array, ToJson, Writer};
 use cog_media::Programs;
@@ -15,6 +18,7 @@ use cog_provider::{
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
+use self::installation::Installation;
 use super::runtime;
 use crate::{
     args::DoctorArgs,
@@ -41,13 +45,16 @@ pub(crate) fn doctor(
     drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
     let programs = MediaPrograms::find(&settings.media);
+    let installation = Installation::describe(&settings)?;
     if args.format.is_json() {
         let telemetry = settings.telemetry_target();
-        console.print_json(&Report { chosen: &chosen, found: &found, programs: &programs, telemetry })?;
+        let (found, programs, installation) = (&found, &programs, &installation);
+        console.print_json(&Report { chosen: &chosen, found, programs, telemetry, installation })?;
     } else {
         let telemetry = settings.telemetry_target().map(|target| format!("\nTelemetry: {target}\n"));
         let text = describe(&chosen, args, &found, console) + &programs.described();
-        console.print(&(text + &telemetry.unwrap_or_default()))?;
+        let installation = installation.text(console.out().palette, console.out_columns());
+        console.print(&(text + &telemetry.unwrap_or_default() + &installation))?;
     }
     Ok(if found.iter().any(Finding::has_error) { Exit::Failed } else { Exit::Ok })
 }
@@ -78,6 +85,7 @@ fn has_variable(names: &[&str], settings: &Settings) -> bool {
 struct Finding {
     vendor: &'static Vendor,
     model: String,
+    base_url: String,
     /// The base URL, if the server was found without a setting.
     found_at: Option<String>,
     state: State,
@@ -97,18 +105,20 @@ async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) 
     let model =
         provider_settings.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
     let is_called = args.provider.is_some() || is_configured(vendor, settings);
+    let base_url = provider_settings.base_url.as_deref().unwrap_or(vendor.base_url);
+    let base_url = without_credentials(base_url);
     let state = match HttpProvider::new(vendor, provider_settings) {
         _ if !is_called => State::NotConfigured,
         Ok(provider) => list_models(&provider, &model).await,
         Err(error) => State::Error(ErrorBody::from(&error)),
     };
     let found_at = providers::detected(settings, vendor).map(|server| server.base_url.clone());
-    Finding { vendor, model, found_at, state }
+    Finding { vendor, model, base_url, found_at, state }
 }
 
 async fn list_models(provider: &HttpProvider, model: &str) -> State {
     match tokio::time::timeout(TIMEOUT, provider.models()).await {
-        Ok(Ok(models)) => State::Ok(Models::new(model, models)),
+        Ok(Ok(models)) => State::Ok(Models::new(called(provider.vendor(), model, &models), models)),
         Ok(Err(error)) => State::Error(ErrorBody::from(&error)),
         Err(_) => {
             let message = format!("{} did not respond within {} s", provider.base_url(), TIMEOUT.as_secs());
@@ -190,10 +200,10 @@ impl Finding {
             }
             State::NotConfigured => (Vec::new(), None),
         };
-        if about.is_empty() {
+        if matches!(self.state, State::NotConfigured) {
             return String::new();
         }
-        let mut text = format!("\n{}\n", palette.bold(self.vendor.title));
+        let mut text = format!("\n{} at {}\n", palette.bold(self.vendor.title), self.base_url);
         for line in about.iter().flat_map(|line| wrap(line, console.width().saturating_sub(2))) {
             text += &format!("  {line}\n");
         }
@@ -207,6 +217,7 @@ struct Report<'a> {
     programs: &'a MediaPrograms,
     /// Where spans and metrics are exported.
     telemetry: Option<String>,
+    installation: &'a Installation,
 }
 
 /// Written by hand: its findings are written by hand.
@@ -217,6 +228,7 @@ impl ToJson for Report<'_> {
             w.field("providers", &Array(self.found));
             self.programs.write_fields(w);
             w.optional("telemetry", &self.telemetry);
+            w.field("installation", self.installation);
         });
     }
 }
@@ -229,6 +241,7 @@ impl ToJson for Finding {
             w.field("title", self.vendor.title);
             w.field("status", self.status());
             w.field("model", &self.model);
+            w.field("base_url", &self.base_url);
             w.field("input", self.vendor.input);
             w.field("dialect", self.vendor.dialect.as_str());
             w.field("variable", self.variable());
@@ -331,6 +344,16 @@ impl ToJson for Program {
     }
 }
 
+/// Returns the model that runs call. A server of llama.cpp has one model, and accepts any name for it.
+fn called(vendor: &Vendor, model: &str, listed: &[ListedModel]) -> String {
+    match listed {
+        [first, ..] if vendor.engine == Some("llamacpp") && vendor.default_model == Some(model) => {
+            first.name.clone()
+        }
+        _ => model.to_owned(),
+    }
+}
+
 /// The models that a provider lists, and the one that runs call.
 struct Models {
     /// The name of the model that runs call; empty if there is none.
@@ -339,8 +362,8 @@ struct Models {
 }
 
 impl Models {
-    fn new(called: &str, listed: Vec<ListedModel>) -> Self {
-        Self { called: called.to_owned(), listed }
+    fn new(called: String, listed: Vec<ListedModel>) -> Self {
+        Self { called, listed }
     }
 
     /// Returns the number of models, and whether the called one is missing, for the table.

@@ -121,6 +121,39 @@ fn doctor_without_a_provider() {
 }
 
 #[test]
+fn doctor_is_a_page_for_a_ticket() {
+    let place = Place::new();
+    place.write("cog.toml", "model = \"m\"\n").write("cognitive/modules/.keep", "");
+    place.write(".config/cog/config.toml", "timeout = \"1m\"\n[providers.gemini]\nkey = \"canary\"\n");
+    place.write("ca.pem", "-----BEGIN CERTIFICATE-----\n");
+    let doctor = |args: &[&'static str]| {
+        let mut command = place.cog(args.iter().copied());
+        command.env("HTTPS_PROXY", "http://me:canary@127.0.0.1:1").env("SSL_CERT_FILE", "ca.pem");
+        command.env("SSL_CERT_DIR", "nowhere").env("LANG", "C.UTF-8").env("TERM", "dumb");
+        command.env("GEMINI_BASE_URL", "http://127.0.0.1:1/v1");
+        command
+    };
+    let report = json(&doctor(&["doctor", "--format", "json"]).output().unwrap());
+    assert!(!report.to_string().contains("canary"), "{report}");
+    let installation = &report["installation"];
+    assert_eq!(installation["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(installation["keys"][0]["name"], "GEMINI_API_KEY");
+    assert_eq!(report["providers"][0]["base_url"], "http://127.0.0.1:1/v1");
+    let mut file = doctor(&["doctor"]);
+    snapshot!(file.env("NO_PROXY", "127.0.0.1"));
+}
+
+#[test]
+fn doctor_knows_that_llamacpp_has_one_model() {
+    let mock = Mock::start([]);
+    let place = Place::new();
+    let mut command = place.cog(["doctor", "--format", "json"]);
+    let report = json(&command.env("LLAMACPP_BASE_URL", mock.base_url(Wire::OpenAi)).output().unwrap());
+    let provider = &report["providers"][0];
+    assert_eq!((&provider["status"], &provider["model_listed"]), (&"ok".into(), &true.into()), "{provider}");
+}
+
+#[test]
 fn doctor_reports_unreachable_provider() {
     let place = Place::new();
     let output = place.cog(["doctor"]).env("OLLAMA_HOST", "127.0.0.1:1").output().unwrap();

@@ -120,6 +120,7 @@ pub(crate) fn settings() -> insta::Settings {
     settings.add_filter(r"\b\d+ ms\b", "[TIME]");
     settings.add_filter(r"http://127\.0\.0\.1:\d+", "[SERVER]");
     settings.add_filter(r"/[\w/.-]*/\.tmp\w+", "[DIRECTORY]");
+    settings.add_filter(r"cog \d+\.\d+\.\d+ \([^)]*\)", "cog [VERSION]");
     settings
 }
 
