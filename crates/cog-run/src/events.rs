@@ -78,6 +78,9 @@ pub trait RunEvents: Send + Sync {
     /// A call of a tool has ended, or waits for a confirmation.
     fn tool_ended(&self, _tool: &ToolReport<'_>) {}
 
+    /// A run has started. [`RunEvents::run_ended`] follows for each.
+    fn run_started(&self, _module: &Module, _is_nested: bool) {}
+
     /// A run has ended, or was refused before the provider was called.
     fn run_ended(&self, _run: &RunReport<'_>) {}
 
@@ -128,6 +131,8 @@ pub struct RunReport<'a> {
     pub session_id: &'a str,
     /// The outcome of the run.
     pub outcome: RunOutcome<'a>,
+    /// The time from its start to its end.
+    pub duration: Duration,
     /// The tokens of all attempts, when known.
     pub usage: Option<&'a Usage>,
     /// The number of calls to the model.
@@ -189,6 +194,8 @@ pub struct CallReport<'a> {
     pub usage: Option<&'a Usage>,
     /// The time from the first attempt to the first part of the reply.
     pub first_token: Option<Duration>,
+    /// The time from the first attempt to the end of the reply.
+    pub duration: Duration,
     /// The messages of the request, if a listener needs content.
     pub input: Option<&'a Conversation>,
     /// The text of the reply, if a listener needs content.
@@ -306,6 +313,10 @@ impl Listeners {
         }
         let listeners = self.clone();
         Some(ReplyHook::new(move |head| listeners.iter().for_each(|one| one.reply_head(head))))
+    }
+
+    fn run_started(&self, module: &Module, is_nested: bool) {
+        self.iter().for_each(|one| one.run_started(module, is_nested));
     }
 
     fn run_ended(&self, run: &RunReport<'_>) {

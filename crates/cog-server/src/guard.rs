@@ -28,7 +28,7 @@ pub(crate) use self::{
     body::{Bodies, BodyLease, discard},
     limits::{Client, ClientBudgets, Drain, Rates, Slots},
     origin::{Host, Hosts, Origins, Page},
-    request_log::{parent_span, request_id},
+    request_log::{RequestRuns, parent_span, request_id},
     token::{Access, Credential, Grant},
 };
 pub use self::{
@@ -84,8 +84,8 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: passes a request on or refuses it, and logs it.
 ///
-/// The handler finds a [`Client`], its [`Grant`], a [`Host`] and a [`request_log::Trace`] in the extensions of the request. It may add
-/// a [`timing::Timing`] and an [`OperatorError`] to the extensions of the response.
+/// The handler finds a [`Client`], its [`Grant`], a [`Host`], a [`request_log::Trace`] and [`RequestRuns`] in the extensions of the
+/// request. It may add a [`timing::Timing`] and an [`OperatorError`] to the extensions of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
     // Host and Origin come before the token: a page of another site must not learn whether a token is valid.
@@ -100,6 +100,7 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
             request.extensions_mut().insert(client);
             request.extensions_mut().insert(grant);
             request.extensions_mut().insert(log.trace().clone());
+            request.extensions_mut().insert(log.runs().clone());
             let response = contain(log.trace().request_id(), next.run(request)).await;
             guard.hide(&path, &log, response)
         }

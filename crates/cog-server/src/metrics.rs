@@ -3,6 +3,7 @@
 //! Labels have few values: routes, names of loaded modules and of configured providers, error codes. Nothing of a
 //! request's URL or body is a label.
 
+mod process;
 mod runs;
 
 use std::{
@@ -35,6 +36,7 @@ pub struct Metrics(Arc<Counters>);
 pub struct Counters {
     pub(crate) http: Http,
     runs: runs::Runs,
+    spent: runs::ClientSpending,
     streams: Gauge,
     sessions: Family<State, Gauge>,
     sessions_not_on_disk: Gauge,
@@ -83,10 +85,12 @@ impl Metrics {
         registry.register("provider_available", help, available.clone());
         let http = Http::new(&mut registry);
         let runs = runs::Runs::new(&mut registry);
+        let spent = runs::ClientSpending::new(&mut registry);
         let clients = Mutex::default();
         Self(Arc::new(Counters {
             http,
             runs,
+            spent,
             streams,
             sessions,
             sessions_not_on_disk,
@@ -102,7 +106,7 @@ impl Metrics {
         if let Some(known) = clients.get(owner) {
             return Arc::clone(known);
         }
-        let metrics = Arc::new(ClientMetrics::new());
+        let metrics = Arc::new(ClientMetrics::new(owner, self.spent.clone()));
         clients.insert(owner.to_owned(), Arc::clone(&metrics));
         metrics
     }
@@ -119,7 +123,7 @@ impl Metrics {
             let provider = Provider { provider: provider.clone() };
             self.available.get_or_create(&provider).set(i64::from(*is_available));
         }
-        text(&self.registry)
+        process::with_process(text(&self.registry))
     }
 }
 
@@ -137,17 +141,22 @@ fn text(registry: &Registry) -> String {
 
 /// The metrics that one client of a server with tokens may read: its own runs and streams.
 pub(crate) struct ClientMetrics {
+    /// The name of the client's token.
+    name: String,
+    /// What the operator reads of all clients.
+    spent: runs::ClientSpending,
     runs: runs::RunCounters,
     streams: Gauge,
     registry: Registry,
 }
 
 impl ClientMetrics {
-    fn new() -> Self {
+    fn new(owner: &str, spent: runs::ClientSpending) -> Self {
         let mut registry = Registry::with_prefix("cog");
         let streams = Gauge::default();
         registry.register("streams_open", "Open streams", streams.clone());
-        Self { runs: runs::RunCounters::new(&mut registry), streams, registry }
+        let name = owner.strip_prefix("token:").unwrap_or(owner).to_owned();
+        Self { name, spent, runs: runs::RunCounters::new(&mut registry), streams, registry }
     }
 
     /// Returns the metrics as text, with the number of the client's open streams.
@@ -161,6 +170,7 @@ impl ClientMetrics {
 impl RunEvents for ClientMetrics {
     fn run_ended(&self, run: &RunReport<'_>) {
         self.runs.count(run);
+        self.spent.count(&self.name, run);
     }
 }
 
@@ -209,9 +219,8 @@ struct Refused {
     reason: &'static str,
 }
 
-/// The buckets: from a fast response to the longest stream.
-const SECONDS: [f64; 14] =
-    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 20.0, 60.0, 300.0];
+/// The buckets of requests: from a fast response to the longest stream.
+const SECONDS: [f64; 14] = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 300.0];
 
 fn seconds() -> Histogram {
     Histogram::new(SECONDS)

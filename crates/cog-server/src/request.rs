@@ -2,6 +2,8 @@
 
 mod body;
 
+use std::sync::Arc;
+
 use axum::http::HeaderMap;
 use cog_json::Node;
 use cog_run::{
@@ -100,6 +102,7 @@ impl Options {
         self.context.parent_span.clone_from(&caller.parent);
         self.run.budgets.extend(app.guard.budgets.budget(&caller.client));
         self.run.client = caller.rules(app);
+        self.run.events.push(Arc::new(caller.runs.clone()));
         if app.guard.access.has_tokens() {
             self.run.events.push(app.guard.metrics.client(&caller.client.owner()));
         }

@@ -14,7 +14,7 @@ use crate::{
     MediaStore, ServerSettings,
     broken::ModuleChecks,
     error::ApiError,
-    guard::{Client, Grant, Guard, Host, parent_span, request_id},
+    guard::{Client, Grant, Guard, Host, RequestRuns, parent_span, request_id},
     offload::Offload,
 };
 
@@ -96,6 +96,8 @@ pub(crate) struct Caller {
     host: Option<Host>,
     /// The span of the caller.
     pub(crate) parent: Option<SpanContext>,
+    /// The runs of the request, for its line in the log.
+    pub(crate) runs: RequestRuns,
 }
 
 impl Caller {
@@ -107,6 +109,7 @@ impl Caller {
             request_id: request_id(extensions).into(),
             host: extensions.get::<Host>().cloned(),
             parent: parent_span(extensions),
+            runs: extensions.get::<RequestRuns>().cloned().unwrap_or_default(),
         }
     }
 

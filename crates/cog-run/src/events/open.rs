@@ -23,6 +23,7 @@ const MAX_CONTENT: usize = 1 << 20;
 pub(crate) struct OpenRun {
     listeners: Listeners,
     span: Option<OpenSpan>,
+    started: Instant,
     module: Arc<Module>,
     is_nested: bool,
     session_id: String,
@@ -47,6 +48,7 @@ impl OpenRun {
             return None;
         }
         let span = listeners.open_span(parent);
+        listeners.run_started(module, is_nested);
         let needs = listeners.needs();
         let input = needs.content.then(|| input.clone());
         let module = Arc::clone(module);
@@ -54,6 +56,7 @@ impl OpenRun {
         Some(Box::new(Self {
             listeners: listeners.clone(),
             span,
+            started: Instant::now(),
             module,
             is_nested,
             session_id,
@@ -140,6 +143,7 @@ impl OpenRun {
             is_nested: self.is_nested,
             session_id: &self.session_id,
             outcome,
+            duration: self.started.elapsed(),
             usage: None,
             attempts: 1,
             repairs: 0,
@@ -324,6 +328,7 @@ impl Drop for OpenCall {
             finish: self.finish.as_ref(),
             usage: self.usage.as_ref(),
             first_token: self.first_token,
+            duration: self.started.elapsed(),
             input: content.as_ref().map(|content| &content.input),
             output: content.as_ref().map(|content| content.output.as_str()),
             tool_calls: &calls.collect::<Vec<_>>(),

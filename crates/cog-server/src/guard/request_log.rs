@@ -2,7 +2,7 @@ use std::{
     hash::{BuildHasher as _, RandomState},
     pin::Pin,
     sync::{
-        LazyLock,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
@@ -16,7 +16,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use cog_run::events::SpanContext;
+use cog_run::events::{RunEvents, RunOutcome, RunReport, SpanContext};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{
@@ -36,7 +36,48 @@ pub(crate) struct RequestLog {
     client: Option<Client>,
     status: Option<StatusCode>,
     refused: Option<Reason>,
+    runs: RequestRuns,
     _in_flight: InFlightGuard,
+}
+
+/// The runs of a request, for its line in the log: numbers and names, nothing of their contents.
+#[derive(Clone, Default)]
+pub(crate) struct RequestRuns(Arc<Mutex<Option<EndedRuns>>>);
+
+/// The runs of a request that have ended.
+#[derive(Default)]
+struct EndedRuns {
+    /// The module of the last run.
+    module: String,
+    /// The code of the last run; empty if it answered.
+    code: String,
+    input_tokens: u64,
+    output_tokens: u64,
+    /// The cost in US dollars, of the calls with a known price.
+    cost: Option<f64>,
+}
+
+impl RunEvents for RequestRuns {
+    fn run_ended(&self, run: &RunReport<'_>) {
+        // The tokens of a nested run are in the run around it.
+        if run.is_nested {
+            return;
+        }
+        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = ended.get_or_insert_default();
+        ended.module.clone_from(&run.module.manifest.name);
+        ended.code = match run.outcome {
+            RunOutcome::Failed(code) => code.as_str().to_owned(),
+            RunOutcome::Answered => String::new(),
+            _ => "dropped".to_owned(),
+        };
+        let Some(usage) = run.usage else { return };
+        ended.input_tokens += usage.input_tokens;
+        ended.output_tokens += usage.output_tokens;
+        if let Some(cost) = usage.cost {
+            *ended.cost.get_or_insert_default() += cost.amount.as_f64();
+        }
+    }
 }
 
 /// The maximum length of a path in the log, in bytes.
@@ -58,6 +99,7 @@ impl RequestLog {
             client: None,
             status: None,
             refused: None,
+            runs: RequestRuns::default(),
             _in_flight: in_flight,
         }
     }
@@ -65,6 +107,11 @@ impl RequestLog {
     /// The ids of the request.
     pub(crate) fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// The runs of the request, which the handler registers as a listener.
+    pub(crate) fn runs(&self) -> &RequestRuns {
+        &self.runs
     }
 
     /// Sets the client.
@@ -98,6 +145,8 @@ impl Drop for RequestLog {
         if let Some(reason) = self.refused {
             self.metrics.http.refused(reason.as_str());
         }
+        let runs = self.runs.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let runs = runs.as_ref();
         tracing::info!(
             target: "cog::access",
             request_id = self.trace.request_id(),
@@ -106,6 +155,11 @@ impl Drop for RequestLog {
             path = self.path.get(..MAX_PATH).unwrap_or(&self.path),
             status,
             ms = format_args!("{:.3}", elapsed.as_secs_f64() * 1000.0),
+            module = runs.map(|runs| runs.module.as_str()),
+            code = runs.map(|runs| runs.code.as_str()).filter(|code| !code.is_empty()),
+            input_tokens = runs.map(|runs| runs.input_tokens),
+            output_tokens = runs.map(|runs| runs.output_tokens),
+            cost_usd = runs.and_then(|runs| runs.cost),
             "answered"
         );
     }

@@ -5,7 +5,10 @@ use cog_run::{
     Runtime,
     events::{CallOutcome, CallReport, RunEvents as _, RunOutcome, RunReport},
 };
-use cog_spec::{Amount, Code, Cost, Currency, ErrorCode, Fallback, PriceDate, PriceSource, Usage};
+use cog_spec::{
+    Amount, Code, Cost, Currency, ErrorCode, Fallback, Meta, PriceDate, PriceSource, Repair, RepairRule,
+    Risk, Usage,
+};
 
 use super::*;
 
@@ -69,6 +72,7 @@ fn call<'a>(outcome: CallOutcome) -> CallReport<'a> {
         finish: None,
         usage: None,
         first_token: None,
+        duration: Duration::from_millis(40),
         input: None,
         output: None,
         tool_calls: &[],
@@ -80,6 +84,8 @@ fn runs_and_calls_are_counted_by_outcome() {
     let metrics = Metrics::new();
     let first_token = Some(Duration::from_millis(40));
     metrics.call_ended(&CallReport { first_token, ..call(CallOutcome::Answered) });
+    let slow = Duration::from_secs(3);
+    metrics.call_ended(&CallReport { duration: slow, ..call(CallOutcome::Answered) });
     metrics.call_retried("openai", Code::RateLimited);
     let unsent = CallOutcome::NotSent(Code::UnsupportedValue);
     for outcome in [CallOutcome::Failed(Code::RateLimited), CallOutcome::CircuitOpen, unsent] {
@@ -96,31 +102,39 @@ fn runs_and_calls_are_counted_by_outcome() {
     let message = String::new();
     let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
     let module = Runtime::offline().load("code-reviewer").unwrap();
+    let meta = Meta::new(Some(0.83), Risk::Low, "Fine.");
     let answered = RunReport {
         span: None,
         module: &module,
         is_nested: false,
         session_id: "s",
         outcome: RunOutcome::Answered,
+        duration: Duration::from_millis(40),
         usage: Some(&usage),
         attempts: 3,
         repairs: 2,
         fallbacks: &fallbacks,
-        meta: None,
+        meta: Some(&meta),
         input: None,
         output: None,
         message: None,
         envelope: None,
     };
+    metrics.run_started(&module, false);
+    metrics.run_started(&module, false);
+    metrics.run_started(&module, true);
+    assert!(text(&metrics).contains(r#"cog_runs_running{module="code-reviewer"} 2"#));
     metrics.run_ended(&answered);
+    metrics.client("token:web").run_ended(&answered);
     let code = ErrorCode::Declared("E5001".to_owned());
     let outcome = RunOutcome::Failed(&code);
-    let failed = RunReport { outcome, usage: None, attempts: 1, repairs: 0, fallbacks: &[], ..answered };
+    let failed =
+        RunReport { outcome, usage: None, attempts: 1, repairs: 0, fallbacks: &[], meta: None, ..answered };
     metrics.run_ended(&failed);
     metrics.run_ended(&RunReport { is_nested: true, ..failed });
     let text = text(&metrics);
     for line in [
-        r#"cog_provider_calls_total{provider="openai",outcome="answered"} 1"#,
+        r#"cog_provider_calls_total{provider="openai",outcome="answered"} 2"#,
         r#"cog_provider_calls_total{provider="openai",outcome="E4002"} 2"#,
         r#"cog_provider_retries_total{provider="openai"} 1"#,
         r#"cog_provider_circuit_rejections_total{provider="openai"} 1"#,
@@ -133,7 +147,59 @@ fn runs_and_calls_are_counted_by_outcome() {
         r#"cog_repairs_total{module="code-reviewer"} 2"#,
         r#"cog_retries_total{module="code-reviewer"} 2"#,
         r#"cog_fallbacks_total{provider="gemini",code="E4001"} 1"#,
+        r#"cog_runs_running{module="code-reviewer"} 0"#,
+        r#"cog_run_seconds_bucket{le="0.05",module="code-reviewer"} 2"#,
+        r#"cog_provider_call_seconds_bucket{le="0.05",provider="openai",model="m"} 2"#,
+        r#"cog_provider_call_seconds_bucket{le="2.0",provider="openai",model="m"} 2"#,
+        r#"cog_provider_call_seconds_bucket{le="5.0",provider="openai",model="m"} 3"#,
+        r#"cog_client_runs_total{client="web"} 1"#,
+        r#"cog_client_tokens_total{client="web",direction="in"} 100"#,
+        r#"cog_client_cost_usd_total{client="web"} 0.25"#,
+        r#"cog_confidence_bucket{le="0.8",module="code-reviewer"} 0"#,
+        r#"cog_confidence_bucket{le="0.85",module="code-reviewer"} 1"#,
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+}
+
+#[test]
+fn confidence_that_the_runtime_filled_in_is_not_counted() {
+    let metrics = Metrics::new();
+    let module = Runtime::offline().load("code-reviewer").unwrap();
+    let mut meta = Meta::new(Some(0.5), Risk::Medium, "Fine.");
+    let path = "meta.confidence".to_owned();
+    meta.runtime.repairs.push(Repair { rule: RepairRule::ALL[0], path, before: None, after: None });
+    metrics.run_ended(&RunReport {
+        span: None,
+        module: &module,
+        is_nested: false,
+        session_id: "s",
+        outcome: RunOutcome::Answered,
+        duration: Duration::ZERO,
+        usage: None,
+        attempts: 1,
+        repairs: 1,
+        fallbacks: &[],
+        meta: Some(&meta),
+        input: None,
+        output: None,
+        message: None,
+        envelope: None,
+    });
+    assert!(!text(&metrics).contains("cog_confidence_count{"));
+}
+
+#[test]
+fn models_that_clients_name_share_a_series_after_fifty() {
+    let metrics = Metrics::new();
+    for number in 0..60 {
+        let model = format!("model-{number}");
+        metrics.call_ended(&CallReport { model: &model, ..call(CallOutcome::Answered) });
+    }
+    let text = text(&metrics);
+    assert_eq!(text.matches("cog_provider_call_seconds_count{").count(), 51, "{text}");
+    assert!(
+        text.contains(r#"cog_provider_call_seconds_count{provider="openai",model="other"} 10"#),
+        "{text}"
+    );
 }

@@ -367,6 +367,8 @@ pub(crate) fn start_log(cli: &Cli, console: &Console) {
         .with_ansi(console.err().palette.is_on());
     let registry = tracing_subscriber::registry();
     let started = match global.log_format {
+        // Whoever reads the log of a server later asks when; whoever runs a command sees it.
+        LogFormat::Text if is_server => registry.with(lines.with_target(false).with_filter(ours)).try_init(),
         LogFormat::Text => {
             registry.with(lines.without_time().with_target(false).with_filter(ours)).try_init()
         }

@@ -57,13 +57,82 @@ fn modules_of_paths_are_served() {
         reply.read_to_string(&mut text).unwrap();
         serving.signal("TERM");
         assert_eq!(serving.ended(), Some(0));
-        ["format-v25", "format-v22"].map(|name| text.contains(&format!("\"{name}\"")))
+        ["format-v25", "format-v22", "code-reviewer"].map(|name| text.contains(&format!("\"{name}\"")))
     };
-    assert_eq!(names(&["work/format-v25", "set"], ""), [true, true]);
-    assert_eq!(names(&["work/format-v25"], ""), [true, false]);
-    assert_eq!(names(&[], "set/format-v22"), [false, true]);
-    assert_eq!(names(&[], ""), [false, false]);
+    assert_eq!(names(&["work/format-v25", "set"], ""), [true, true, false]);
+    assert_eq!(names(&["work/format-v25"], ""), [true, false, false]);
+    assert_eq!(names(&["work/format-v25", "--builtin"], ""), [true, false, true]);
+    assert_eq!(names(&[], "set/format-v22"), [false, true, true]);
+    assert_eq!(names(&[], ""), [false, false, true]);
+    // A ConfigMap of Kubernetes is mounted as links to files of a hidden directory.
+    #[cfg(unix)]
+    {
+        place.copy_module("format-v25", "mounted/format-v25/..2026");
+        std::os::unix::fs::symlink("..2026", place.path().join("mounted/format-v25/..data")).unwrap();
+        for file in ["module.yaml", "prompt.md", "schema.json"] {
+            let link = place.path().join("mounted/format-v25").join(file);
+            std::os::unix::fs::symlink(format!("..data/{file}"), link).unwrap();
+        }
+        assert_eq!(names(&["mounted/format-v25"], ""), [true, false, false]);
+        assert!(place.cog(["validate", "mounted/format-v25"]).output().unwrap().status.success());
+    }
+    snapshot!("serve_builtin_without_path", place.cog(["serve", "--builtin"]));
     snapshot!(place.cog(["serve", "--provider", "offline", "nowhere"]));
+}
+
+/// Whoever has a token runs what is named, and nothing else at the operator's expense. What is named may call the others.
+#[test]
+fn modules_that_are_not_named_are_run_only_by_those_that_are() {
+    let place = Place::new();
+    assert!(place.cog(["new", "review", "--from", "review-pipeline"]).output().unwrap().status.success());
+    let named = ["serve", "cognitive/modules/review", "--provider", "offline", "--port", "0"];
+    let serving = Serving::start(place.cog(named));
+    assert!(serving.started.contains("1 module at"), "{}", serving.started);
+    let answer = |module: &str| {
+        let head = format!("POST /v1/modules/{module}/execute HTTP/1.1\r\nConnection: close");
+        let mut text = String::new();
+        serving.send(&head, r#"{"input": {"code": "eval(input())"}}"#).read_to_string(&mut text).unwrap();
+        text
+    };
+    let refused = answer("code-reviewer");
+    assert!(refused.starts_with("HTTP/1.1 404") && refused.contains("E4006"), "{refused}");
+    let composed = answer("review");
+    assert!(composed.starts_with("HTTP/1.1 200") && composed.contains("\"ok\":true"), "{composed}");
+    serving.signal("TERM");
+    assert_eq!(serving.ended(), Some(0));
+}
+
+#[test]
+fn access_log_has_module_code_tokens_and_cost_but_no_contents() {
+    let reply = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "canary"},
+        "data": {"verdict": "approve", "issues": [], "rationale": "canary"}}"#;
+    let mock = Mock::start([Reply::text(reply).usage(11, 7), Reply::error(400, "no")]);
+    let place = Place::new();
+    let mut command = place.cog(["serve", "--port", "0", "--log-format", "json"]);
+    command.env("LLM_PROVIDER", "openai").env("OPENAI_API_KEY", "none").env("LLM_MODEL", "m");
+    command.env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    let mut serving = Serving::start(command);
+    for _ in 0..2 {
+        let head = "POST /v1/modules/code-reviewer/execute HTTP/1.1\r\nConnection: close";
+        serving.send(head, r#"{"input": {"code": "canary"}}"#).read_to_string(&mut String::new()).unwrap();
+    }
+    serving.signal("TERM");
+    let mut log = String::new();
+    serving.messages.read_to_string(&mut log).unwrap();
+    assert_eq!(serving.ended(), Some(0));
+    assert!(!log.contains("canary"), "{log}");
+    let lines: Vec<serde_json::Value> =
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut lines = lines.iter().filter(|line| line.to_string().contains("/execute"));
+    let answered = lines.next().unwrap().to_string();
+    for part in
+        [r#""module":"code-reviewer""#, r#""input_tokens":11"#, r#""output_tokens":7"#, r#""client":"#]
+    {
+        assert!(answered.contains(part), "{part}: {answered}");
+    }
+    assert!(!answered.contains(r#""code":"#), "{answered}");
+    let failed = lines.next().unwrap().to_string();
+    assert!(failed.contains(r#""code":"E"#) && failed.contains(r#""request_id":"#), "{failed}");
 }
 
 #[test]
@@ -376,7 +445,8 @@ fn server_logs_warnings_by_default() {
     server.signal("TERM");
     let mut log = String::new();
     server.messages.read_to_string(&mut log).unwrap();
-    assert!(log.contains("WARN"), "{log}");
+    let line = log.lines().find(|line| line.contains("WARN")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.starts_with("20") && line.contains("Z  WARN"), "{line}");
     assert_eq!(server.ended(), Some(0));
 }
 
