@@ -55,9 +55,9 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    fn new(is_terminal: bool, color: ColorChoice, has_no_color: bool) -> Self {
+    fn new(is_terminal: bool, color: ColorChoice) -> Self {
         let is_coloured = match color {
-            ColorChoice::Auto => is_terminal && !has_no_color,
+            ColorChoice::Auto => is_terminal,
             ColorChoice::Always => true,
             ColorChoice::Never => false,
         };
@@ -71,18 +71,22 @@ impl Console {
         let is_dumb = environment.get("TERM").as_deref() == Some("dumb");
         let logs_json = global.log_format == LogFormat::Json;
         let has_no_color = environment.get("NO_COLOR").is_some();
+        let is_forced = ["CLICOLOR_FORCE", "FORCE_COLOR"]
+            .into_iter()
+            .any(|name| environment.get(name).is_some_and(|value| value != "0"));
+        let color = match global.color {
+            ColorChoice::Auto if has_no_color => ColorChoice::Never,
+            ColorChoice::Auto if is_forced => ColorChoice::Always,
+            color => color,
+        };
         // Lines of more than 120 columns are hard to read; below 20 nothing fits.
         let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
         let is_quiet = global.verbose == 0 && !logs_json;
         let out_is_terminal = io::stdout().is_terminal();
         Self {
             is_append_only: out_is_terminal && (is_dumb || !is_quiet),
-            out: Stream::new(out_is_terminal && !is_dumb, global.color, has_no_color),
-            err: Stream::new(
-                io::stderr().is_terminal() && !is_dumb && !logs_json,
-                global.color,
-                has_no_color,
-            ),
+            out: Stream::new(out_is_terminal && !is_dumb, color),
+            err: Stream::new(io::stderr().is_terminal() && !is_dumb && !logs_json, color),
             width: width.clamp(20, 120),
             logs_json,
             redactor: environment.redactor().clone(),

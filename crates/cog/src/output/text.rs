@@ -117,12 +117,17 @@ impl Table {
     }
 
     /// Formats the table. In a line longer than `columns`, the last column is truncated, or goes below the others if it
-    /// is narrow.
+    /// is narrow. If the others do not fit either, each row is a list of its cells.
     pub(crate) fn render(&self, palette: Palette, columns: Option<usize>) -> String {
         let mut widths: Vec<usize> = (0..self.header.len()).map(|column| self.width_of(column)).collect();
         let below = columns.filter(|columns| is_narrow(&widths, *columns));
         if below.is_some() {
             widths.pop();
+        }
+        if let Some(columns) = columns
+            && start_of_last(&widths) + MIN_CELL > columns
+        {
+            return self.stacked(palette, columns);
         }
         let header: Vec<String> = self.header.iter().map(|word| word.to_ascii_uppercase()).collect();
         let mut text = line(&header, &widths, columns, |_, cell| palette.dim(cell));
@@ -138,17 +143,40 @@ impl Table {
         text
     }
 
+    /// Formats each row as its name, with the other cells below it.
+    fn stacked(&self, palette: Palette, columns: usize) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut cells = row.iter().zip(&self.header);
+            if let Some((name, _)) = cells.next() {
+                text += &format!("{}\n", palette.name(truncate(name, columns)));
+            }
+            for (cell, header) in cells {
+                let lines = wrap(&format!("{header}: {cell}"), columns.saturating_sub(2));
+                lines.iter().for_each(|line| text += &format!("  {line}\n"));
+            }
+        }
+        text
+    }
+
     fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell));
         cells.chain(self.header.get(column).map(|word| word.len())).max().unwrap_or(0)
     }
 }
 
+/// The columns that the first characters of a last cell need.
+const MIN_CELL: usize = 4;
+
+/// Returns where the last column starts.
+fn start_of_last(widths: &[usize]) -> usize {
+    widths.split_last().map_or(0, |(_, others)| others.iter().map(|wide| wide + 2).sum())
+}
+
 /// Whether the last column would be too narrow.
 fn is_narrow(widths: &[usize], columns: usize) -> bool {
-    let Some((last, others)) = widths.split_last() else { return false };
-    let left = columns.saturating_sub(others.iter().map(|wide| wide + 2).sum());
-    left < MIN_LAST_COLUMN.min(*last)
+    let Some(last) = widths.last() else { return false };
+    columns.saturating_sub(start_of_last(widths)) < MIN_LAST_COLUMN.min(*last)
 }
 
 fn line(
@@ -262,5 +290,17 @@ mod table_tests {
         let plain = Palette::new(false);
         let expected = "NAME    WHERE\nsorter  a/long/way…\n  Sorts messages\n  into queues\n";
         assert_eq!(table.render(plain, Some(19)), expected);
+    }
+
+    #[test]
+    fn row_that_does_not_fit_is_a_list_of_its_cells() {
+        let mut table = Table::new(["name", "version", "location", "description"]);
+        let cells = ["sorter", "1.0.0", "a/long/way/down", "Sorts messages into queues"];
+        table.row(cells.map(str::to_owned));
+        let plain = Palette::new(false);
+        let expected = "sorter\n  version: 1.0.0\n  location:\n  a/long/way/down\n  description:\n  Sorts messages\n  into queues\n";
+        let text = table.render(plain, Some(18));
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| width(line) <= 18));
     }
 }
