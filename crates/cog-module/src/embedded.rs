@@ -118,6 +118,36 @@ mod tests {
         assert_eq!(embedded.warnings, []);
     }
 
+    /// A model that writes its verdict first justifies it afterwards.
+    #[test]
+    fn modules_that_ship_reason_before_they_decide_and_show_an_example() {
+        for shipped in BuiltinModule::all() {
+            let module = load(&Origin::BuiltIn(shipped)).unwrap();
+            let prompt = module.prompt.text();
+            if prompt.is_empty() {
+                continue; // its parts decide
+            }
+            let fields: Vec<&str> =
+                module.schema["data"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            let place = |name: &str| fields.iter().position(|field| *field == name);
+            for decision in ["verdict", "accepted", "meets", "behavior_equivalence"] {
+                assert!(
+                    place(decision).is_none() || place("rationale") < place(decision),
+                    "{}",
+                    shipped.name
+                );
+            }
+            // An example makes the model of 135M parameters, for which this module is, answer by chance (docs/benchmarks.md).
+            assert!(
+                prompt.contains("## Example") || shipped.name == "sentiment-classifier",
+                "{}",
+                shipped.name
+            );
+            // A model without tools can do nothing of what a policy forbids.
+            assert!(!module.manifest.policies.denied.network, "{}", shipped.name);
+        }
+    }
+
     #[test]
     fn embedded_module_reports_file_and_line() {
         let error = Module::from_parts(MANIFEST, "Sort.", "{\n  \"input\": ").unwrap_err();
