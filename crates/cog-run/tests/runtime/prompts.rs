@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cog_module::Module;
+use cog_module::{
+    Module,
+    scaffold::{self, Kind},
+};
 use cog_run::{RunOptions, Runtime};
 use cog_spec::{Dialect, Tier};
 use tempfile::TempDir;
@@ -29,7 +32,7 @@ async fn stable_part(module: &str, json: &str, dialect: Dialect) -> (String, Str
 #[tokio::test]
 async fn system_message_and_schema_do_not_depend_on_the_input() {
     let parent = TempDir::new().unwrap();
-    let new = cog_module::scaffold::new(parent.path(), "fresh", Tier::Decision).unwrap();
+    let new = scaffold::new(parent.path(), "fresh", Kind::Answer, Tier::Decision).unwrap();
     let inputs = [
         (new.to_str().unwrap(), r#"{"query": "MARK one"}"#, r#"{"query": "MARK $ARGUMENTS, two and more"}"#),
         ("api-designer", r#"{"query": "MARK one"}"#, r#"{"query": "MARK two", "constraints": ["none"]}"#),
