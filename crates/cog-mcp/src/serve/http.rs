@@ -104,7 +104,7 @@ impl McpHttp {
 enum InvalidMessage {
     /// It is not JSON.
     Json(String),
-    /// It is a batch, which only the revision 2025-03-26 has.
+    /// It is a batch, which the revision 2025-03-26 has and the next one, 2025-06-18, removed.
     Batch,
     /// It is JSON of another form.
     Form,
@@ -125,7 +125,7 @@ impl InvalidMessage {
         let (code, name, message) = match self {
             Self::Json(error) => (-32700, Code::ParseError, format!("the body is not JSON: {error}")),
             Self::Batch => {
-                let message = "batches are not supported: send each message in a request of its own";
+                let message = "batches are not supported, which the revision 2025-06-18 removed: send each message in a request of its own";
                 (-32600, Code::UnsupportedValue, message.to_owned())
             }
             Self::Form => {

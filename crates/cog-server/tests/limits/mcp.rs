@@ -104,6 +104,8 @@ async fn body_that_is_no_message_gets_an_error_of_json_rpc() {
             assert_eq!((&message["jsonrpc"], &message["id"]), (&json!("2.0"), &Value::Null));
             assert_eq!(message["error"]["code"], code, "{body}: {message}");
             assert_eq!(message["error"]["data"]["code"], name, "{body}: {message}");
+            let names_revision = message["error"]["message"].as_str().unwrap().contains("2025-06-18");
+            assert_eq!(names_revision, name == "E1004", "{body}: {message}");
         }
     }
     assert!(site.mock.requests().is_empty());
