@@ -62,6 +62,43 @@ fn faulty(place: &Place) {
 }
 
 #[test]
+fn validate_warns_of_examples_that_break_their_own_schema() {
+    let place = Place::new();
+    for format in ["format-v0", "format-v1", "format-v22"] {
+        place.copy_module(format, format);
+    }
+    let broken = "{\"wrong\": true}";
+    place.write("format-v0/examples/output.json", broken).write("format-v0/examples/input.json", "[1]");
+    place.write("format-v1/examples/output.json", broken).write("format-v1/examples/input.json", "{not json");
+    place.write("format-v22/tests/case1.expected.json", broken);
+    for format in ["format-v0", "format-v1", "format-v22"] {
+        let validate = |more: &[&str]| {
+            let module = format!("./{format}");
+            let arguments = [&["validate", module.as_str(), "--format", "json"][..], more].concat();
+            let output = place.cog(arguments).output().unwrap();
+            (output.status.code(), json(&output))
+        };
+        let (code, report) = validate(&[]);
+        assert_eq!((code, &report["valid"], &report["module_valid"]), (Some(3), &false.into(), &true.into()));
+        let (code, report) = validate(&["--examples", "warn"]);
+        assert_eq!((code, &report["valid"]), (Some(0), &true.into()), "{format}: {report}");
+        let found = report["diagnostics"].as_array().unwrap();
+        let of_examples: Vec<_> = found
+            .iter()
+            .filter(|one| {
+                one["file"].as_str().is_some_and(|file| file.contains("examples") || file.contains("tests"))
+            })
+            .collect();
+        assert!(!of_examples.is_empty(), "{format}: {report}");
+        assert!(of_examples.iter().all(|one| one["severity"] == "warning"), "{format}: {report}");
+        // What is wrong with the module itself is an error all the same.
+        let schema = if format == "format-v0" { "output.schema.json" } else { "schema.json" };
+        place.write(&format!("{format}/{schema}"), "{\"type\": 7}");
+        assert_eq!(validate(&["--examples", "warn"]).0, Some(3), "{format}");
+    }
+}
+
+#[test]
 fn validate_annotates_files_for_github() {
     let place = Place::new();
     faulty(&place);
