@@ -309,7 +309,13 @@ fn decoded_length(text: &str) -> u64 {
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, MediaError> + Send + 'static,
 ) -> Result<T, MediaError> {
-    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
+    tokio::task::spawn_blocking(work).await.map_err(|_| task_failed())?
+}
+
+/// Returns the error of work on another thread that panicked. The text of the panic can contain anything, so it is not a part of the
+/// message; the panic hook has written it.
+fn task_failed() -> std::io::Error {
+    std::io::Error::other("a background task failed")
 }
 
 #[cfg(test)]

@@ -15,7 +15,10 @@ use cog_media::{Media, SourceContent};
 use cog_spec::{Code, ErrorBody};
 use cog_store::private;
 
-use crate::media_files::{MediaFiles, StoredMedia};
+use crate::{
+    error::task_failed,
+    media_files::{MediaFiles, StoredMedia},
+};
 
 /// The maximum length of a file that is read.
 const MAX_BYTES: u64 = 1 << 30;
@@ -100,7 +103,7 @@ impl CallLog {
         }
         let log = self.clone();
         let written = tokio::task::spawn_blocking(move || log.append_now(&line)).await;
-        written.map_err(io::Error::other)?.inspect_err(|error| {
+        written.map_err(|error| task_failed(&error))?.inspect_err(|error| {
             tracing::warn!(%error, "cannot write the log of tool calls");
         })
     }

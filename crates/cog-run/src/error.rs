@@ -5,6 +5,7 @@ use cog_media::MediaError;
 use cog_module::{Diagnostic, FindError, LoadError, Severity};
 use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody};
+use tokio::task::JoinError;
 
 pub(crate) fn from_search(error: &FindError) -> ErrorBody {
     ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())
@@ -18,9 +19,16 @@ pub(crate) fn from_loading(name: &str, error: &LoadError) -> ErrorBody {
         .with_details(Value::from(serde_json::json!({ "diagnostics": findings })))
 }
 
-/// Returns the error of work on another thread that panicked or was cancelled.
-pub(crate) fn from_task(error: &tokio::task::JoinError) -> ErrorBody {
-    ErrorBody::new(Code::InternalError, format!("a background task failed: {error}"))
+/// Returns the error of work on another thread that panicked or was cancelled. The text of the panic goes to the log only: it can
+/// contain anything.
+pub(crate) fn from_task(error: &JoinError) -> ErrorBody {
+    ErrorBody::new(Code::InternalError, task_failed(error).to_string()).suggest(Code::InternalError.advice())
+}
+
+/// As [`from_task`], for work that returns errors of the disk.
+pub(crate) fn task_failed(error: &JoinError) -> std::io::Error {
+    tracing::error!(%error, "a background task failed");
+    std::io::Error::other("a background task failed")
 }
 
 /// Returns the error of a run whose media were rejected.
@@ -73,4 +81,17 @@ fn entry(violation: &Violation) -> serde_json::Value {
         "message": violation.message,
         "code": violation.code.as_str(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn text_of_a_panic_is_not_in_the_error() {
+        let failed = tokio::task::spawn_blocking(|| panic!("canary")).await.unwrap_err();
+        let error = from_task(&failed);
+        assert_eq!((&error.code, &*error.message), (&Code::InternalError.into(), "a background task failed"));
+        assert!(!error.to_json().contains("canary"), "{error:?}");
+    }
 }

@@ -162,7 +162,8 @@ impl StoredLines {
             None => BufReader::new(open::open_file(&self.path)?),
         };
         let read = tokio::task::spawn_blocking(move || read_line(&mut file, at).map(|line| (file, line)));
-        let (file, line) = read.await??;
+        // The text of a panic can contain anything.
+        let (file, line) = read.await.map_err(|_| io::Error::other("a background task failed"))??;
         self.file = Some(file);
         Ok(line)
     }

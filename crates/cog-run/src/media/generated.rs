@@ -14,6 +14,8 @@ use cog_module::Module;
 use cog_schema::{MediaSlot, Placement};
 use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
 
+use crate::error;
+
 /// The rules and the delivery of the media that a model generates.
 pub(crate) struct MediaSink {
     rules: MediaRules,
@@ -99,7 +101,7 @@ impl MediaSink {
         let (stored, text) = match decoding.await {
             Ok((Ok(stored), text)) => (stored, text),
             Ok((Err(error), text)) => return (Some(text), Err(error)),
-            Err(error) => return (None, Err(std::io::Error::other(error).into())),
+            Err(error) => return (None, Err(error::task_failed(&error).into())),
         };
         let outcome = check(stored, &expected, &self.rules, self.tool.as_deref()).await;
         (Some(text), outcome)
@@ -181,9 +183,7 @@ impl MediaSink {
                 Ok(DeliveryPlace::Url(published)) => (Ok(Content::Url(published)), None),
                 Err(error) => (inline(&copy, text), Some(error)),
             });
-        let (content, failure) = delivering
-            .await
-            .map_err(|error| ErrorBody::from(&MediaError::from(std::io::Error::other(error))))?;
+        let (content, failure) = delivering.await.map_err(|error| error::from_task(&error))?;
         if let Some(error) = failure {
             let message =
                 format!("{}: the media file is in the answer as base64: {}", slot.path, error.message);

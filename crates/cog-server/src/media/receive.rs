@@ -123,7 +123,11 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, UploadError> + Send + 'static,
 ) -> Result<T, UploadError> {
     let done = spawn_blocking(work).await;
-    done.map_err(|error| cog_media::MediaError::Storage(std::io::Error::other(error)))?
+    done.map_err(|error| {
+        tracing::error!(%error, "cannot store an upload");
+        // The text of a panic can contain anything.
+        cog_media::MediaError::Storage(std::io::Error::other("a background task failed"))
+    })?
 }
 
 /// The body of `POST /v1/media/upload-url`. All members are optional.
