@@ -1,6 +1,7 @@
 //! Checks the caller's input against the module's contract.
 
 use std::{
+    borrow::Cow,
     path::{Path as FilePath, PathBuf},
     sync::Arc,
 };
@@ -260,18 +261,15 @@ fn numbered(input: &Value, media: &[(Path, MediaSource)], fields: usize) -> Valu
 }
 
 /// Returns the number of a media item with its other members: for a field without those that describe its source, for an
-/// artifact with its reference.
+/// artifact with its reference. The number is called `media`, or `media_number` if the item has a member of that name.
 fn number(number: usize, item: Option<Node<'_>>, field_source: Option<&MediaSource>) -> Value {
     let mut text = String::new();
     Writer::compact(&mut text).object(|w| match item {
         Some(item) if item.is_object() => {
-            match item.get("media") {
-                Some(own) if field_source.is_none() => w.field("media", &own),
-                _ => w.field("media", &number),
-            };
+            w.field(&free_name(item), &number);
             for (key, member) in item.members() {
                 let is_of_source = field_source.is_some_and(|source| describes_source(key, source));
-                if key != "media" && !is_of_source {
+                if !is_of_source {
                     w.field(key, &member);
                 }
             }
@@ -281,6 +279,15 @@ fn number(number: usize, item: Option<Node<'_>>, field_source: Option<&MediaSour
         }
     });
     Value::parse(&text).unwrap_or_default()
+}
+
+/// Returns the name of the number of an item, which no member of the item has.
+fn free_name(item: Node<'_>) -> Cow<'static, str> {
+    let mut name = Cow::Borrowed("media");
+    while item.get(&name).is_some() {
+        name = if name == "media" { "media_number".into() } else { format!("{name}_").into() };
+    }
+    name
 }
 
 /// Returns whether a member of a media item belongs to its source, and not to the model.
