@@ -5,7 +5,7 @@ pub(crate) mod ogg;
 
 use std::path::Path;
 
-use cog_spec::Modality;
+use cog_spec::{Modality, media_type::canonical};
 
 /// How many of the first bytes decide the type.
 pub(crate) const HEAD: usize = 8192;
@@ -154,44 +154,11 @@ pub(crate) fn container_of(found: &str) -> &str {
     found.split_once(" with ").map_or(found, |(media_type, _)| media_type)
 }
 
-/// Returns the type that a name means: without parameters, in lower case, under the name that content is found by.
-///
-/// Browsers, servers and libraries write many names for one type: `image/jpg`, `audio/x-wav`, `audio/webm;codecs=opus`.
-pub(crate) fn canonical_type(named: &str) -> String {
-    let name = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let registered = match name.as_str() {
-        "image/jpg" | "image/pjpeg" | "image/jfif" => "image/jpeg",
-        "image/x-png" => "image/png",
-        "image/x-webp" => "image/webp",
-        "image/heic" | "image/heic-sequence" | "image/heif-sequence" => "image/heif",
-        "image/avif-sequence" => "image/avif",
-        "audio/mp3" | "audio/x-mp3" | "audio/x-mpeg" | "audio/mpeg3" | "audio/x-mpeg-3" | "audio/mpg"
-        | "audio/mpga" => "audio/mpeg",
-        "audio/x-wav" | "audio/wave" | "audio/vnd.wave" | "audio/x-pn-wav" | RF64 => "audio/wav",
-        "audio/opus" | "audio/vorbis" | "audio/speex" | "audio/x-ogg" | "audio/oga" | "application/ogg" => {
-            "audio/ogg"
-        }
-        "audio/x-webm" => "audio/webm",
-        "audio/m4a" | "audio/x-m4a" | "audio/mp4a-latm" => "audio/mp4",
-        "audio/x-aac" | "audio/aacp" | "audio/x-hx-aac-adts" => "audio/aac",
-        "audio/x-flac" => "audio/flac",
-        "video/m4v" | "video/x-m4v" | "video/x-mp4" | "application/mp4" => "video/mp4",
-        "video/mov" | "video/x-quicktime" => "video/quicktime",
-        "video/x-webm" => "video/webm",
-        "video/x-ogg" | "video/ogv" | "video/theora" => "video/ogg",
-        "video/matroska" | "video/mkv" | "video/x-mkv" => "video/x-matroska",
-        "video/avi" | "video/msvideo" | "video/vnd.avi" => "video/x-msvideo",
-        "application/x-pdf" | "application/acrobat" | "text/pdf" => "application/pdf",
-        _ => return name,
-    };
-    registered.to_owned()
-}
-
 /// Returns whether content of this type is what a name means. A container counts as video until its tracks are read, so
 /// the name of the video type also means a recording of sound in it.
 pub(crate) fn is_named(media_type: &str, named: &str) -> bool {
-    let named = canonical_type(named);
-    let media_type = canonical_type(media_type);
+    let named = canonical(named);
+    let media_type = canonical(media_type);
     let container = named.strip_prefix("video/").filter(|name| matches!(*name, "webm" | "mp4" | "ogg"));
     named == media_type || container.is_some() && container == media_type.strip_prefix("audio/")
 }

@@ -1,6 +1,6 @@
-use cog_spec::{Manifest, MediaConstraints, Modality};
+use cog_spec::{Manifest, MediaConstraints, Modality, media_type::canonical};
 
-use crate::kind::{canonical_type, container_of, convertible};
+use crate::kind::{container_of, convertible};
 
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
@@ -107,7 +107,7 @@ impl MediaRules {
 
     /// Returns whether files of this type are converted to a supported type when they are opened.
     pub(crate) fn converts(&self, media_type: &str) -> bool {
-        let media_type = canonical_type(container_of(media_type));
+        let media_type = canonical(container_of(media_type));
         let Some((_, kind)) = convertible(&media_type) else { return false };
         // A file of a video type may turn out to have only sound.
         let may_be_sound = kind == Modality::Video && self.kinds.contains(&Modality::Audio);

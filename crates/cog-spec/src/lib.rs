@@ -19,6 +19,7 @@ mod form;
 mod forms_file;
 mod generation;
 mod manifest;
+pub mod media_type;
 mod meta;
 mod risk;
 #[cfg(feature = "schema")]

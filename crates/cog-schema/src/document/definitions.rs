@@ -1,6 +1,7 @@
 //! The definitions of the runtime: of media, which are the four sources of an input (docs/spec/media.md, ruling R14) and an output
 //! (SPEC 2.3), and of a handoff, which are what a module emits and the packet that it receives (docs/handoff.md).
 
+use cog_spec::media_type;
 use serde_json::{Map, Value, json};
 
 use crate::subschema::names;
@@ -204,14 +205,7 @@ pub(super) fn input(documents: bool) -> Value {
 /// Returns the pattern of the types of an input, as people, browsers and servers write them: in capitals, and with
 /// parameters. The content decides, and the runtime knows the names (ruling R61).
 fn media_types(documents: bool) -> &'static str {
-    match documents {
-        true => {
-            "^((image|audio|video|Image|Audio|Video|IMAGE|AUDIO|VIDEO)/[A-Za-z0-9.+-]+|application/(ogg|mp4|(x-)?pdf))( *;.*)?$"
-        }
-        false => {
-            "^((image|audio|video|Image|Audio|Video|IMAGE|AUDIO|VIDEO)/[A-Za-z0-9.+-]+|application/(ogg|mp4))( *;.*)?$"
-        }
-    }
+    if documents { media_type::PATTERN } else { media_type::PATTERN_WITHOUT_DOCUMENTS }
 }
 
 /// Returns the definition of an output: SPEC 2.3 with the members of SPEC 4.3.

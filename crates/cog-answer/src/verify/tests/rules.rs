@@ -1,5 +1,8 @@
 //! The rules that no published schema expresses, and their messages.
 
+use cog_schema::Rules;
+use cog_spec::media_type;
+
 use super::*;
 
 const META: &str = r#"{"ok": true, "streaming": true, "session_id": "s", "meta": {"confidence": null, "risk": "low", "explain": "…"}}"#;
@@ -114,5 +117,69 @@ fn least_confidence_and_greatest_risk_of_a_tier_are_valid() {
     ] {
         let answer = reply(json!({ "meta": { "confidence": confidence, "risk": risk } }));
         assert_eq!(broken(&verify(&answer.to_string(), None, module)), expected, "{confidence} {risk}");
+    }
+}
+
+/// Names of media types, and whether they mean an image, audio, video or a document.
+const NAMES: [(&str, bool); 34] = [
+    ("image/png", true),
+    ("image/jpg", true),
+    ("IMAGE/JPEG", true),
+    ("Image/Png", true),
+    ("iMaGe/x-PNG", true),
+    (" image/png ", true),
+    ("image/png;", true),
+    ("image/png; charset=binary", true),
+    ("image/svg+xml", true),
+    ("image/vnd.adobe.photoshop", true),
+    ("audio/webm;codecs=opus", true),
+    ("audio/webm ; codecs=\"opus\"", true),
+    ("audio/x-wav", true),
+    ("audio/vnd.wave;codec=1", true),
+    ("audio/mp4a-latm", true),
+    ("video/x_matroska", true),
+    ("video/mp4; codecs=\"avc1.42E01E, mp4a.40.2\"", true),
+    ("application/ogg", true),
+    ("application/mp4", true),
+    ("Application/OGG", true),
+    ("application/pdf", true),
+    ("application/x-pdf", true),
+    ("application/X-PDF;version=1.7", true),
+    ("application/acrobat", true),
+    ("text/pdf", true),
+    ("", false),
+    ("image", false),
+    ("image/", false),
+    ("image/png/x", false),
+    ("image/p ng", false),
+    ("text/plain", false),
+    ("application/json", false),
+    ("font/woff2", false),
+    ("x-image/png", false),
+];
+
+#[test]
+fn names_of_media_types_are_the_same_for_the_rule_the_schema_and_the_contract() {
+    let input = json!({ "properties": { "file": { "$ref": "#/$defs/MediaInput" } } });
+    let mut manifest = manifest(Tier::Decision);
+    manifest.modalities.input = cog_spec::Modality::ALL.to_vec();
+    let contract =
+        cog_schema::Contract::compile(&json!({ "input": input, "data": {} }), &Rules::from(&manifest));
+    let contract = contract.unwrap();
+    for (name, is_media) in NAMES {
+        assert_eq!(media_type::is_media(name), is_media, "{name}: the rule");
+        let item = json!({ "type": "base64", "media_type": name, "data": "iVBORw==" });
+        let verdict = verify(&item.to_string(), Some(Kind::Media), None);
+        assert_eq!(verdict.valid, is_media, "{name}: the published schema {:?}", broken(&verdict));
+        let input = cog_json::Value::from(json!({ "file": item }));
+        assert_eq!(
+            contract.check_input(input.node()).is_empty(),
+            is_media,
+            "{name}: the contract of a module"
+        );
+        if is_media {
+            let canonical = media_type::canonical(name);
+            assert!(media_type::is_media(&canonical), "{name} {canonical}");
+        }
     }
 }
