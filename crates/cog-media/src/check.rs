@@ -8,8 +8,8 @@ use crate::{
     Checksum, LimitKind, Media, MediaDeclaration, MediaError, MediaInfo, MediaRules, Stored, Tool,
     heif::Picture,
     kind::{
-        HEAD, container_of, convertible, describe_unknown, end_of_tag, is_named, modality_of, sniff,
-        tagged_type, with_codec,
+        HEAD, audio_type, container_of, convertible, describe_unknown, end_of_tag, is_named, modality_of,
+        sniff, tagged_type, with_codec,
     },
     normalise::read_header,
     rules::PADDING_MS,
@@ -259,15 +259,6 @@ fn check_declared(expected: &MediaDeclaration, media_type: &str) -> Result<(), M
             Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() })
         }
         _ => Ok(()),
-    }
-}
-
-/// Returns the audio type of a video container, for files that turn out to have no video track.
-fn audio_type(found: &'static str) -> Option<&'static str> {
-    match found {
-        "video/webm" => Some("audio/webm"),
-        "video/mp4" | "video/quicktime" => Some("audio/mp4"),
-        _ => None,
     }
 }
 

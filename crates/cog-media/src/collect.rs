@@ -52,7 +52,10 @@ pub async fn collect(
 
 fn check_count(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(), Vec<(Path, MediaError)>> {
     let limit = rules.max_items as usize;
-    let Some((path, _)) = sources.get(limit) else { return Ok(()) };
+    // Where no media are accepted, their number does not matter (ruling R80).
+    let Some((path, _)) = sources.get(limit).filter(|_| !rules.media_types().is_empty()) else {
+        return Ok(());
+    };
     let error = MediaError::LimitExceeded {
         limit_kind: LimitKind::Items,
         found: sources.len() as u64,
@@ -74,7 +77,7 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
     let mut expected = MediaDeclaration::from_source(&source);
     let tool = access.tool.clone();
     let SourceContent { stored, declared } =
-        receive(source.location, rules.max_bytes_of_any(), access).await?;
+        receive_into(Store::for_media(&rules), source.location, access).await?;
     expected.hint = declared.or(expected.hint);
     check(stored, &expected, &rules, tool.as_deref()).await
 }
@@ -88,7 +91,14 @@ pub async fn receive(
     limit: u64,
     access: Access,
 ) -> Result<SourceContent, MediaError> {
-    let store = Store::with_limit(limit);
+    receive_into(Store::with_limit(limit), location, access).await
+}
+
+async fn receive_into(
+    store: Store,
+    location: MediaLocation,
+    access: Access,
+) -> Result<SourceContent, MediaError> {
     match location {
         MediaLocation::Url(url) => access.fetch(&url, store).await,
         location => run_blocking(move || open(&location, store, &access)).await,
@@ -184,7 +194,7 @@ impl Access {
     }
 
     /// Fetches a URL.
-    pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<SourceContent, MediaError> {
+    pub(crate) async fn fetch(&self, url: &str, mut store: Store) -> Result<SourceContent, MediaError> {
         if let Some(stored) = self.stored.get(url) {
             store.expect(stored.stored.len())?;
             return Ok(stored.clone());
@@ -231,13 +241,21 @@ mod tests {
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     async fn collected(sources: &[String], access: &Access) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
+        collected_by(&MediaRules::default(), sources, access).await
+    }
+
+    async fn collected_by(
+        rules: &MediaRules,
+        sources: &[String],
+        access: &Access,
+    ) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
         let input = Value::parse(&format!("[{}]", sources.join(","))).unwrap();
         let sources = input.elements().enumerate().map(|(at, node)| {
             let mut path = Path::root();
             path.push_index(at);
             (path, MediaSource::read(&input, node).unwrap())
         });
-        collect(sources.collect(), &MediaRules::default(), access, |_| {}).await
+        collect(sources.collect(), rules, access, |_| {}).await
     }
 
     fn base64(data: &str) -> String {
@@ -287,5 +305,12 @@ mod tests {
             errors[..],
             [(_, MediaError::LimitExceeded { limit_kind: LimitKind::Items, found: 11, limit: 10 })]
         ));
+        let none = MediaRules { kinds: vec![cog_spec::Modality::Text], ..MediaRules::default() };
+        let errors = collected_by(&none, &sources, &Access::default()).await.unwrap_err();
+        assert!(
+            errors.iter().all(|(_, error)| matches!(error, MediaError::Unsupported { .. })),
+            "{errors:?}"
+        );
+        assert_eq!(errors.len(), 11);
     }
 }

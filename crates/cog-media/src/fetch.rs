@@ -111,7 +111,7 @@ impl Fetcher {
         }
     }
 
-    async fn follow(&self, first: Target, store: Store) -> Result<SourceContent, MediaError> {
+    async fn follow(&self, first: Target, mut store: Store) -> Result<SourceContent, MediaError> {
         let mut target = first;
         for hop in 0..=self.limits.redirects {
             let known = self.cache.get(target.url());
@@ -185,12 +185,13 @@ impl Fetcher {
         }
         // The declared length may be wrong or missing, so the limit is checked for each chunk too.
         loop {
-            let chunk = reply.chunk().await;
-            let chunk =
-                chunk.map_err(|error| failed(target, client::root_cause(&error.without_url()), None))?;
-            match chunk {
-                Some(bytes) => store.push(&bytes)?,
-                None => break,
+            match reply.chunk().await {
+                Ok(Some(bytes)) => store.push(&bytes)?,
+                Ok(None) => break,
+                Err(error) => {
+                    let failure = || failed(target, client::root_cause(&error.without_url()), None);
+                    return Err(store.refused_by_length().unwrap_or_else(failure));
+                }
             }
         }
         let declared = reply.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());

@@ -163,6 +163,15 @@ pub(crate) fn is_named(media_type: &str, named: &str) -> bool {
     named == media_type || container.is_some() && container == media_type.strip_prefix("audio/")
 }
 
+/// Returns the audio type of a video container, for files that turn out to have no video track.
+pub(crate) fn audio_type(found: &'static str) -> Option<&'static str> {
+    match found {
+        "video/webm" => Some("audio/webm"),
+        "video/mp4" | "video/quicktime" => Some("audio/mp4"),
+        _ => None,
+    }
+}
+
 /// Returns the type that a file name extension suggests: a hint (ruling R61).
 pub fn type_of_name(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();

@@ -1,6 +1,9 @@
 use cog_spec::{Manifest, MediaConstraints, Modality, media_type::canonical};
 
-use crate::kind::{container_of, convertible};
+use crate::{
+    MediaError,
+    kind::{audio_type, container_of, convertible, describe_unknown, modality_of, sniff},
+};
 
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
@@ -112,6 +115,22 @@ impl MediaRules {
         // A file of a video type may turn out to have only sound.
         let may_be_sound = kind == Modality::Video && self.kinds.contains(&Modality::Audio);
         !self.is_output && (may_be_sound || self.kinds.contains(&kind))
+    }
+
+    /// Returns why content that starts with these bytes is refused if it is too long: because no file of its type is accepted (ruling
+    /// R80), or because of the limit of its kind. `limit` is the one of content of unknown kind.
+    pub(crate) fn refusal(&self, head: &[u8], limit: u64) -> MediaError {
+        let found = sniff(head);
+        let allowed = self.media_types();
+        // Whether a container has video is known only after its tracks are read.
+        let possible = [found, found.and_then(audio_type)].into_iter().flatten();
+        let is_accepted = possible.clone().any(|found| allowed.contains(&found) || self.converts(found));
+        if !is_accepted {
+            return MediaError::unsupported(found.or_else(|| describe_unknown(head)), &allowed);
+        }
+        let limits = possible.filter_map(modality_of).filter(|kind| self.kinds.contains(kind));
+        let limit = limits.map(|kind| self.max_bytes_of(kind)).max().unwrap_or(limit);
+        MediaError::TooLarge { limit }
     }
 
     /// Returns the supported types.

@@ -10,7 +10,7 @@ use base64_simd::STANDARD;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use crate::{MediaError, kind::HEAD};
+use crate::{MediaError, MediaRules, kind::HEAD};
 
 /// Larger content is stored on disk.
 const IN_MEMORY: usize = 1 << 20;
@@ -21,6 +21,10 @@ const IN_MEMORY: usize = 1 << 20;
 /// that refers to it, even if the program is killed.
 pub struct Store {
     limit: u64,
+    /// The rules by which content over the limit is refused; none for content of any type.
+    rules: Option<Box<MediaRules>>,
+    /// Whether a length over the limit was declared, so that only the type is still of interest.
+    is_too_long: bool,
     in_memory: usize,
     length: u64,
     hash: Option<Sha256>,
@@ -49,9 +53,24 @@ impl Store {
         Self { hash: Some(Sha256::new()), ..Self::unhashed(limit) }
     }
 
+    /// Creates a store for a media file under these rules. Too much content of a type that they do not accept is refused for its type
+    /// (ruling R80).
+    pub fn for_media(rules: &MediaRules) -> Self {
+        Self { rules: Some(Box::new(rules.clone())), ..Self::with_limit(rules.max_bytes_of_any()) }
+    }
+
     /// Creates a store without a hash, for generated content.
     pub(crate) fn unhashed(limit: u64) -> Self {
-        Self { limit, in_memory: IN_MEMORY, length: 0, hash: None, head: Vec::new(), file: None }
+        Self {
+            limit,
+            rules: None,
+            is_too_long: false,
+            in_memory: IN_MEMORY,
+            length: 0,
+            hash: None,
+            head: Vec::new(),
+            file: None,
+        }
     }
 
     /// Sets the maximum bytes in memory, for callers that store many. The first bytes, which decide the type, are
@@ -61,22 +80,27 @@ impl Store {
         Self { in_memory: max.max(HEAD), ..self }
     }
 
-    /// Refuses a declared length over the limit before any bytes arrive.
+    /// Refuses a declared length over the limit before any bytes arrive, or, if the type decides why, once the first ones have arrived.
     ///
     /// # Errors
     /// [`MediaError::TooLarge`].
-    pub fn expect(&self, length: u64) -> Result<(), MediaError> {
-        if length > self.limit { Err(MediaError::TooLarge { limit: self.limit }) } else { Ok(()) }
+    pub fn expect(&mut self, length: u64) -> Result<(), MediaError> {
+        if length <= self.limit {
+            return Ok(());
+        }
+        self.is_too_long = true;
+        if self.rules.is_some() { Ok(()) } else { Err(MediaError::TooLarge { limit: self.limit }) }
     }
 
     /// Appends bytes.
     ///
     /// # Errors
-    /// [`MediaError::TooLarge`] at the first byte over the limit; an error if the disk is full.
+    /// [`MediaError::TooLarge`] at the first byte over the limit, or [`MediaError::Unsupported`] if the type of the content is not
+    /// accepted; an error if the disk is full.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), MediaError> {
         self.length = self.length.saturating_add(bytes.len() as u64);
-        if self.length > self.limit {
-            return Err(MediaError::TooLarge { limit: self.limit });
+        if self.length > self.limit || self.is_too_long && self.length >= HEAD as u64 {
+            return Err(self.refusal(bytes));
         }
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
@@ -95,6 +119,20 @@ impl Store {
             None => self.head.extend_from_slice(bytes),
         }
         Ok(())
+    }
+
+    /// Returns why content is refused whose declared length is over the limit, if it ends before its type is known.
+    pub(crate) fn refused_by_length(&self) -> Option<MediaError> {
+        let too_large = MediaError::TooLarge { limit: self.limit };
+        self.is_too_long.then(|| if self.head.is_empty() { too_large } else { self.refusal(&[]) })
+    }
+
+    /// Returns why the content is refused, of which these bytes are too many.
+    fn refusal(&self, bytes: &[u8]) -> MediaError {
+        let Some(rules) = &self.rules else { return MediaError::TooLarge { limit: self.limit } };
+        let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
+        let head = [&self.head, bytes.get(..missing).unwrap_or_default()].concat();
+        rules.refusal(&head, self.limit)
     }
 
     /// Appends everything from a reader.
@@ -390,6 +428,35 @@ mod tests {
             other.read_exact(&mut ends[0]).unwrap();
             one.read_exact(&mut ends[1]).unwrap();
             assert_eq!((&ends[0][..], &ends[1][..]), (&bytes[..2], &bytes[length - 2..]));
+        }
+    }
+
+    #[tokio::test]
+    async fn text_of_a_panic_is_not_in_the_error() {
+        let failed = run_blocking::<()>(|| panic!("canary")).await.unwrap_err();
+        assert_eq!(failed.to_string(), "cannot store the media file: a background task failed");
+    }
+
+    #[test]
+    fn too_much_content_of_an_unlisted_kind_is_refused_for_its_kind() {
+        let rules = MediaRules {
+            kinds: vec![cog_spec::Modality::Image],
+            max_bytes: Some(100_000),
+            ..MediaRules::default()
+        };
+        let movie = [b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2".as_slice(), &[0; 200_000]].concat();
+        let image = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &[0; 200_000]].concat();
+        for block in [1, 7_000, 64 * 1024, 300_000] {
+            for declared in [None, Some(200_000)] {
+                let refused = |content: &[u8]| {
+                    let mut store = Store::for_media(&rules);
+                    declared.map_or(Ok(()), |length| store.expect(length)).unwrap();
+                    content.chunks(block).try_for_each(|chunk| store.push(chunk)).unwrap_err()
+                };
+                assert_eq!(refused(&movie).code(), cog_spec::Code::UnsupportedMediaType, "{block}");
+                assert_eq!(refused(&[b'a'; 200_000]).code(), cog_spec::Code::UnsupportedMediaType, "{block}");
+                assert!(matches!(refused(&image), MediaError::TooLarge { limit: 100_000 }), "{block}");
+            }
         }
     }
 

@@ -96,7 +96,7 @@ impl MediaSink {
         text: Base64,
         expected: MediaDeclaration,
     ) -> (Option<Base64>, Result<Media, MediaError>) {
-        let store = Store::with_limit(self.rules.max_bytes_of_any());
+        let store = Store::for_media(&self.rules);
         let decoding = tokio::task::spawn_blocking(move || (decode_base64(text.as_str(), store), text));
         let (stored, text) = match decoding.await {
             Ok((Ok(stored), text)) => (stored, text),
