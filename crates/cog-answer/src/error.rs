@@ -2,7 +2,7 @@
 
 use cog_json::{Kind, Node, Path, SyntaxError, SyntaxErrorKind, Value, Writer};
 use cog_schema::{Contract, MAX_VIOLATIONS, Violation};
-use cog_spec::{Code, ErrorBody, ErrorCode, Repair, ViolationNote};
+use cog_spec::{Code, ErrorBody, ErrorCode, ErrorOrigin, Repair, ViolationNote};
 
 use crate::error;
 
@@ -105,13 +105,17 @@ pub(crate) fn refusal(text: Option<&str>) -> ErrorBody {
         || "The model refused to answer".to_owned(),
         |text| format!("The model refused: {text}"),
     );
-    ErrorBody::new(Code::NoActionPossible, message).suggest(REPHRASE).with_details(reason("refusal"))
+    ErrorBody::new(Code::NoActionPossible, message)
+        .suggest(REPHRASE)
+        .with_origin(ErrorOrigin::Model)
+        .with_details(reason("refusal"))
 }
 
 /// The provider's filter stopped the reply (E2004).
 pub(crate) fn content_filter() -> ErrorBody {
     ErrorBody::new(Code::NoActionPossible, "The provider's content filter stopped the reply")
         .suggest(REPHRASE)
+        .with_origin(ErrorOrigin::Provider)
         .with_details(reason("content_filter"))
 }
 
@@ -178,8 +182,8 @@ pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
 /// cancelled.
 pub(crate) fn can_be_resumed(error: &ErrorBody) -> bool {
     let passing = [Code::StreamInterrupted, Code::StreamTimeout];
-    let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
-    passing.iter().any(|code| error.code == (*code).into()) && reason != Some("cancelled")
+    let reason = error.detail("reason").and_then(Node::as_str);
+    passing.iter().any(|code| error.has_failed_with(*code)) && reason != Some("cancelled")
 }
 
 /// Returns the violations in `details.violations` of an error.
@@ -262,15 +266,18 @@ pub(crate) fn normalise(code: &str, declared: &[(String, String)], contract: &Co
     })
 }
 
-/// Checks an error against the contract, with its code as written, normalised, or as the model wrote it: one of them
-/// must be valid.
+/// Checks an error against the contract, as it is and without the details that the runtime adds, with its code as written, normalised,
+/// or as the model wrote it: one of them must be valid.
 pub(crate) fn check(error: Node<'_>, code: &ErrorCode, contract: &Contract) -> Vec<Violation> {
     let mut best = contract.check_error(error);
-    for other in [Some(code.as_str()), legacy_code(error, code, contract)].into_iter().flatten() {
+    let written = error.get_str("code").filter(|_| details_of(error, ORIGIN).is_some());
+    let legacy = legacy_code(error, code, contract);
+    for other in [written, Some(code.as_str()), legacy].into_iter().flatten() {
         if best.is_empty() {
             break;
         }
-        let violations = contract.check_error(with_code(error, other).node());
+        let added: &[&str] = if Some(other) == legacy { &[ORIGIN, LEGACY_CODE] } else { &[ORIGIN] };
+        let violations = contract.check_error(with_code(error, other, added).node());
         if violations.len() < best.len() {
             best = violations;
         }
@@ -278,19 +285,47 @@ pub(crate) fn check(error: Node<'_>, code: &ErrorCode, contract: &Contract) -> V
     best
 }
 
+/// The detail with the origin of an error (ruling R88).
+pub(crate) const ORIGIN: &str = "origin";
+
+/// The detail with the code that the runtime replaced (ruling R31).
+pub(crate) const LEGACY_CODE: &str = "legacy_code";
+
+/// Returns a member of the details of an error.
+pub(crate) fn details_of<'a>(error: Node<'a>, key: &str) -> Option<Node<'a>> {
+    error.get("details")?.get(key)
+}
+
 /// Returns `details.legacy_code`, the code that the runtime replaced, if `code` replaces it.
 fn legacy_code<'a>(error: Node<'a>, code: &ErrorCode, contract: &Contract) -> Option<&'a str> {
-    let legacy = error.get("details")?.get("legacy_code")?.as_str()?;
+    let legacy = details_of(error, LEGACY_CODE)?.as_str()?;
     (normalise(legacy, &[], contract).as_ref() == Some(code)).then_some(legacy)
 }
 
-fn with_code(error: Node<'_>, code: &str) -> Value {
+/// Returns the error with another code, and without the details that the runtime added.
+fn with_code(error: Node<'_>, code: &str, added: &[&str]) -> Value {
+    let details = error.get("details").filter(|details| details.is_object());
+    let others = details.into_iter().flat_map(Node::members).filter(|(key, _)| !added.contains(key));
+    let others: Vec<(&str, Node<'_>)> = others.collect();
     error::details(|w| {
         for (key, value) in error.members() {
             match key {
-                "code" => w.field(key, code),
-                _ => w.field(key, &value),
-            };
+                "code" => {
+                    w.field(key, code);
+                }
+                "details" if details.is_some_and(|details| others.len() < details.len()) => {
+                    if !others.is_empty() {
+                        w.key(key).object(|w| {
+                            for (key, value) in &others {
+                                w.field(key, value);
+                            }
+                        });
+                    }
+                }
+                _ => {
+                    w.field(key, &value);
+                }
+            }
         }
     })
 }

@@ -121,7 +121,7 @@ impl EnvelopeBuilder {
 
 /// A stream reports a timeout as E2011, a sync answer as E2002 (ruling R40).
 fn sync_error(mut error: ErrorBody) -> ErrorBody {
-    if error.code == Code::StreamTimeout.into() {
+    if error.has_failed_with(Code::StreamTimeout) {
         error.code = Code::Timeout.into();
     }
     error

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cog_json::{End, Node, Parser, Path, SyntaxError, Value};
-use cog_spec::{ErrorBody, FinishReason, RepairRule, Usage};
+use cog_spec::{ErrorBody, ErrorOrigin, FinishReason, RepairRule, Usage};
 use serde::Serialize;
 
 use crate::{
@@ -188,7 +188,7 @@ impl Reply {
         }
         match &self.finish {
             _ if self.parser.has_second_object() => Some(error::several_objects()),
-            None => Some(error::interrupted()),
+            None => Some(error::interrupted().with_origin(ErrorOrigin::Provider)),
             Some(FinishReason::Length) => Some(error::token_limit()),
             Some(FinishReason::ContentFilter) => Some(error::content_filter()),
             Some(FinishReason::Refusal(text)) => Some(error::refusal(text.as_deref())),

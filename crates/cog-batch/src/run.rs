@@ -13,7 +13,7 @@ use cog_flow::Condition;
 use cog_json::Value;
 use cog_module::Module;
 use cog_run::{ChunkStream, RunContext, RunInput, RunOptions, Runtime};
-use cog_spec::{Envelope, ErrorBody, ErrorCode, Outcome};
+use cog_spec::{Envelope, ErrorBody, ErrorOrigin, Outcome};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
@@ -586,9 +586,8 @@ impl<S> BatchRun<'_, S> {
 
 /// Whether an error is about the input, which was refused before anything was sent.
 fn is_of_input(error: &ErrorBody) -> bool {
-    let ErrorCode::Standard(code) = error.code else { return false };
-    let code = code.as_str();
-    code.starts_with("E1") && code != "E1000"
+    let code = error.code.as_str();
+    error.origin == ErrorOrigin::Runtime && code.starts_with("E1") && code != "E1000"
 }
 
 /// Returns the input of a run: a string goes to the text field of the module.

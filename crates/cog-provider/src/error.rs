@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use cog_json::Value;
-use cog_spec::{Code, ErrorBody};
+use cog_spec::{Code, ErrorBody, ErrorOrigin};
 use thiserror::Error;
 
 use crate::{
@@ -379,6 +379,16 @@ impl ProviderError {
         )
     }
 
+    /// Returns who reports the error: the provider if the call was attempted, or the runtime if nothing was sent, if the local
+    /// configuration prevents a connection, or if the deadline of the run passed (ruling R88).
+    pub const fn origin(&self) -> ErrorOrigin {
+        match self {
+            Self::Connect { .. } | Self::Timeout { deadline: Deadline::Total, .. } => ErrorOrigin::Runtime,
+            _ if self.was_attempted() => ErrorOrigin::Provider,
+            _ => ErrorOrigin::Runtime,
+        }
+    }
+
     /// Returns the wait that the vendor requests.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -544,7 +554,9 @@ impl From<&ProviderError> for ErrorBody {
         ];
         let details: serde_json::Map<_, _> =
             details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
-        let mut body = ErrorBody::new(error.code(), error.to_string()).with_recoverable(error.recoverable());
+        let mut body = ErrorBody::new(error.code(), error.to_string())
+            .with_recoverable(error.recoverable())
+            .with_origin(error.origin());
         body.suggestion = error.suggestion();
         body.details = (!details.is_empty()).then(|| Value::from(serde_json::Value::from(details)));
         body.client_message = error.client_message();
@@ -647,6 +659,49 @@ impl ConnectErrorKind {
             Self::Proxy => {
                 "Check HTTPS_PROXY: an http:// or https:// URL, with its password. NO_PROXY lists hosts to call without a proxy."
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn provider_reports_what_was_attempted() {
+        let timeout =
+            |deadline| ProviderError::Timeout { vendor: "A", deadline, limit: Duration::from_secs(1) };
+        for (error, origin) in [
+            (ProviderError::NoKey { vendor: "A", variable: "A_KEY" }, ErrorOrigin::Runtime),
+            (
+                ProviderError::CircuitOpen { provider: "a".to_owned(), retry_after: Duration::ZERO },
+                ErrorOrigin::Runtime,
+            ),
+            (
+                ProviderError::Connect {
+                    vendor: "A",
+                    kind: ConnectErrorKind::Proxy,
+                    message: "no".to_owned(),
+                },
+                ErrorOrigin::Runtime,
+            ),
+            (timeout(Deadline::Total), ErrorOrigin::Runtime),
+            (timeout(Deadline::Idle), ErrorOrigin::Provider),
+            (
+                ProviderError::Unavailable {
+                    vendor: "A",
+                    by: Interruption::Network,
+                    message: "no".to_owned(),
+                    retry_after: None,
+                },
+                ErrorOrigin::Provider,
+            ),
+            (
+                ProviderError::Other { code: Code::RateLimited, message: "no".to_owned() },
+                ErrorOrigin::Provider,
+            ),
+        ] {
+            assert_eq!(ErrorBody::from(&error).origin, origin, "{error}");
         }
     }
 }

@@ -36,10 +36,16 @@ impl ErrorInfo {
         self.0.suggestion.as_deref()
     }
 
-    /// Details for programs.
+    /// Who reports the error: `model`, `runtime` or `provider`.
     #[getter]
-    fn details<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0.details.as_ref().map(|details| to_python(py, details.node())).transpose()
+    fn origin(&self) -> &'static str {
+        self.0.origin.as_str()
+    }
+
+    /// Details for programs, with the origin.
+    #[getter]
+    fn details<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, self.0.all_details().node())
     }
 
     /// How it is pickled and copied: as the error of a result.

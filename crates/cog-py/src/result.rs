@@ -148,8 +148,8 @@ impl RunResult {
     #[getter]
     fn pending<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        let details = self.envelope.error().and_then(|error| error.details.as_ref());
-        let Some(halted) = details.and_then(|details| details.get("halted")) else { return Ok(None) };
+        let halted = self.envelope.error().and_then(|error| error.detail("halted"));
+        let Some(halted) = halted else { return Ok(None) };
         let class = CLASS.import(py, "cognitive._pending", "Pending")?;
         class.call1((to_python(py, halted)?, self.origin.get(py), &self.kind)).map(Some)
     }

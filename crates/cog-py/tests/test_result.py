@@ -49,6 +49,7 @@ def test_error_is_pickled_and_copied(failed: Result) -> None:
     error = pickle.loads(pickle.dumps(failed.error))
     assert failed.error is not None
     assert (error.code, error.message, error.details) == (failed.error.code, failed.error.message, failed.error.details)
+    assert error.origin == error.details["origin"] == "runtime"
 
 
 @pytest.mark.parametrize("digits", [19, 100, 4_300, 4_301, 100_000])

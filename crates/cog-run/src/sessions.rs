@@ -252,18 +252,16 @@ impl SessionState {
         match end {
             Chunk::Final { .. } => Self::Finished,
             Chunk::Error { recovery: Some(_), .. } => Self::Interrupted,
-            Chunk::Error { error, .. } => {
-                Self::from_error(error.details.as_ref().map(|details| details.node()))
-            }
+            Chunk::Error { error, .. } => Self::from_error(error),
             Chunk::Meta { .. } | Chunk::Delta { .. } | Chunk::Snapshot { .. } | Chunk::Progress(_) => {
                 Self::Running
             }
         }
     }
 
-    /// Returns the state after an error with these `details` that resuming cannot fix.
-    pub(crate) fn from_error(details: Option<Node<'_>>) -> Self {
-        let reason = details.and_then(|details| details.get("reason")?.as_str());
+    /// Returns the state after an error that resuming cannot fix.
+    pub(crate) fn from_error(error: &ErrorBody) -> Self {
+        let reason = error.detail("reason").and_then(Node::as_str);
         if reason == Some("cancelled") { Self::Cancelled } else { Self::Failed }
     }
 }

@@ -5,8 +5,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use cog_json::{ToJson, Writer};
-use cog_spec::{Code, Envelope};
+use cog_json::{Node, ToJson, Writer};
+use cog_spec::{Code, Envelope, ErrorOrigin};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -45,18 +45,24 @@ pub(crate) fn written(status: StatusCode, text: impl Into<Body>) -> Response {
     response
 }
 
-/// Returns the status of an envelope: 200, or the status of its error.
+/// Returns the status of an envelope: 200, or the status of its error. What a model reports is an answer, so it is 422, whatever its
+/// code: the request was valid, and the provider did not fail (ruling R88).
 pub(crate) fn status(envelope: &Envelope) -> StatusCode {
-    let status = envelope.error().map(|error| StatusCode::from_u16(error.code.http_status()));
-    status.map_or(StatusCode::OK, |status| status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+    match envelope.error() {
+        None => StatusCode::OK,
+        Some(error) if error.origin == ErrorOrigin::Model => StatusCode::UNPROCESSABLE_ENTITY,
+        Some(error) => {
+            StatusCode::from_u16(error.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    }
 }
 
 /// The seconds of `Retry-After`: what the provider reports, or 1 where the limit has no time.
 fn retry_after(envelope: &Envelope) -> Option<u64> {
     let error = envelope.error()?;
-    let seconds = error.details.as_ref().and_then(|details| details.get("retry_after_ms")?.as_u64());
+    let seconds = error.detail("retry_after_ms").and_then(Node::as_u64);
     let seconds = seconds.map(|ms| ms.div_ceil(1000).max(1));
-    seconds.or_else(|| (error.code == Code::RateLimited.into()).then_some(1))
+    seconds.or_else(|| error.has_failed_with(Code::RateLimited).then_some(1))
 }
 
 #[cfg(test)]
@@ -75,5 +81,18 @@ mod tests {
         let details = Value::from(serde_json::json!({ "retry_after_ms": 2500 }));
         let response = envelope(&Envelope::failure(error.with_details(details)));
         assert_eq!(response.headers()["retry-after"], "3");
+    }
+
+    #[test]
+    fn what_a_model_reports_is_unprocessable_whatever_its_code() {
+        let details = Value::from(serde_json::json!({ "retry_after_ms": 2500 }));
+        for code in Code::ALL {
+            let error = ErrorBody::new(*code, "no").with_details(details.clone());
+            let response = envelope(&Envelope::failure(error.clone()));
+            assert_eq!(response.status(), code.http_status(), "{code}");
+            let response = envelope(&Envelope::failure(error.with_origin(ErrorOrigin::Model)));
+            assert_eq!(response.status(), 422, "{code}");
+            assert_eq!(response.headers().get("retry-after"), None, "{code}");
+        }
     }
 }

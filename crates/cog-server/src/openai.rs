@@ -339,7 +339,7 @@ impl ToJson for Members<'_> {
             w.field("type", error_type(self.status));
             self.write_param(w);
             w.field("code", self.code());
-            w.optional("details", &self.error.details);
+            w.field("details", &self.error.all_details());
         });
     }
 }

@@ -218,6 +218,7 @@ impl IntoResponses for RunFailed {
                 code.name()
             ));
         }
+        statuses.entry(422).or_default().insert(0, "Any error that the model reports".to_owned());
         statuses
             .into_iter()
             .map(|(status, reasons)| (status.to_string(), envelope(status, reasons.join("; ")).into()))

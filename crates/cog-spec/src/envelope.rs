@@ -1,10 +1,10 @@
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use cog_json::{DeserializeError, Node, ToJson as _, Value, Writer};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 use thiserror::Error;
 
-use crate::{Code, ErrorCode, Meta, Secret, Usage, Warning};
+use crate::{Code, ErrorCode, Meta, Secret, Usage, Warning, string_enum::string_enum};
 
 /// The answer of every run: `{ok, meta, data}` or `{ok, meta, error, partial_data?}` (SPEC 3.1).
 #[derive(Debug, Clone, PartialEq)]
@@ -40,32 +40,40 @@ pub enum Outcome {
 }
 
 /// The error of a failed run (docs/spec/errors.md).
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "error"))]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorBody {
     /// The error code.
-    #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = "^E[1-9][0-9]{3}$")))]
     pub code: ErrorCode,
     /// A description of the error for people; never contains a secret.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub message: String,
     /// Whether a retry can succeed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub recoverable: Option<bool>,
     /// A suggestion how to solve the problem.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// Details for programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
+    /// Who reports the error. In the JSON it is the first member of `details`.
+    pub origin: ErrorOrigin,
+    /// Details for programs, an object without `origin`. [`ErrorBody::all_details`] has all members.
     pub details: Option<Value>,
     /// What a client of a server reads instead, if the message is for the operator: it contains an address, a variable or a file of
     /// the operator, or a vendor's text. Not a part of the JSON.
-    #[serde(skip)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
     pub client_message: Option<&'static str>,
 }
+
+string_enum! {
+    /// Who reports an error: `error.details.origin` (ruling R88).
+    ErrorOrigin {
+        /// The model: it answered that it cannot do what was requested, or refused to answer.
+        Model = "model",
+        /// The runtime: a check, a limit, a policy or a deadline of its own.
+        Runtime = "runtime",
+        /// The provider: it rejected the request, failed, or did not reply in time.
+        Provider = "provider",
+    }
+}
+
+/// The member of `details` with the origin of the error.
+const ORIGIN: &str = "origin";
 
 /// The member of `details` with the id of the request, if the message of an error is for the operator.
 const REQUEST_ID: &str = "request_id";
@@ -87,8 +95,50 @@ impl ErrorBody {
                 _ => None,
             },
         };
-        let message = message.into();
-        Self { code, message, recoverable, suggestion: None, details: None, client_message: None }
+        Self {
+            code,
+            message: message.into(),
+            recoverable,
+            suggestion: None,
+            origin: ErrorOrigin::Runtime,
+            details: None,
+            client_message: None,
+        }
+    }
+
+    /// Sets who reports the error. An error of the runtime needs no call.
+    #[must_use]
+    pub fn with_origin(mut self, origin: ErrorOrigin) -> Self {
+        self.origin = origin;
+        self
+    }
+
+    /// Returns whether the run failed with this code. A model that reports the code describes its task, and not the state of the
+    /// runtime or of the provider.
+    pub fn has_failed_with(&self, code: Code) -> bool {
+        self.origin != ErrorOrigin::Model && self.code == ErrorCode::Standard(code)
+    }
+
+    /// Returns the message for people. It names the model if the words are the model's own.
+    pub fn attributed_message(&self) -> Cow<'_, str> {
+        let reason = self.details.as_ref().and_then(|details| details.get_str("reason"));
+        match self.origin {
+            // The message of a refusal begins with "The model refused".
+            ErrorOrigin::Model if reason != Some("refusal") => {
+                format!("the model reported: {}", self.message).into()
+            }
+            _ => Cow::Borrowed(&self.message),
+        }
+    }
+
+    /// Returns a member of `details` of a failed run. None if the model wrote the details.
+    pub fn detail(&self, key: &str) -> Option<Node<'_>> {
+        self.details.as_ref().filter(|_| self.origin != ErrorOrigin::Model)?.get(key)
+    }
+
+    /// Returns `details` as they are written, with the origin.
+    pub fn all_details(&self) -> Value {
+        Value::parse(&DetailsForm::new(self).to_json()).unwrap_or_default()
     }
 
     /// Adds a suggestion.
@@ -132,9 +182,10 @@ impl ErrorBody {
     }
 
     fn message_for_client(&self) -> Option<&'static str> {
-        let is_shown = self.details.as_ref().is_some_and(|details| details.get(REQUEST_ID).is_some());
+        let is_shown = self.detail(REQUEST_ID).is_some();
         match self.code {
-            _ if is_shown => None,
+            // What a model reports is an answer: its message says nothing about the runtime.
+            _ if is_shown || self.origin == ErrorOrigin::Model => None,
             _ if self.client_message.is_some() => self.client_message,
             ErrorCode::Standard(Code::InternalError) => Some("internal server error"),
             ErrorCode::Standard(Code::ModuleInvalid) => Some("the module is not valid"),
@@ -151,7 +202,7 @@ impl ErrorBody {
         let mut details = String::new();
         Writer::compact(&mut details).object(|w| {
             for key in ["reason", "retry_after_ms"] {
-                w.optional(key, &self.details.as_ref().and_then(|details| details.get(key)));
+                w.optional(key, &self.detail(key));
             }
             w.field(REQUEST_ID, request_id);
         });
@@ -286,6 +337,78 @@ pub(crate) enum EnvelopeForm<'a> {
     },
 }
 
+// Errors as they are written.
+
+impl Serialize for ErrorBody {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { code, message, recoverable, suggestion, .. } = self;
+        let details = DetailsForm::new(self);
+        ErrorForm { code, message, recoverable: *recoverable, suggestion: suggestion.as_deref(), details }
+            .serialize(serializer)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ErrorBody {
+    fn schema_name() -> Cow<'static, str> {
+        ErrorForm::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        ErrorForm::json_schema(generator)
+    }
+}
+
+/// The error of a failed run (docs/spec/errors.md).
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "error"))]
+struct ErrorForm<'a> {
+    /// The error code.
+    #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = "^E[1-9][0-9]{3}$")))]
+    code: &'a ErrorCode,
+    /// A description of the error for people; never contains a secret.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    message: &'a str,
+    /// Whether a retry can succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recoverable: Option<bool>,
+    /// A suggestion how to solve the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<&'a str>,
+    /// Details for programs.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<crate::schema::ErrorDetails>", skip_serializing_if = "Option::is_none")
+    )]
+    details: DetailsForm<'a>,
+}
+
+/// The details of an error with its origin.
+struct DetailsForm<'a> {
+    origin: ErrorOrigin,
+    others: Option<&'a Value>,
+}
+
+impl<'a> DetailsForm<'a> {
+    fn new(error: &'a ErrorBody) -> Self {
+        Self { origin: error.origin, others: error.details.as_ref() }
+    }
+}
+
+impl Serialize for DetailsForm<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(ORIGIN, &self.origin)?;
+        // An origin among the members is one that a model wrote.
+        for (key, member) in self.others.into_iter().flat_map(|others| others.members()) {
+            if key != ORIGIN {
+                map.serialize_entry(key, &member)?;
+            }
+        }
+        map.end()
+    }
+}
+
 // Reads envelopes and errors as they are written.
 
 impl Envelope {
@@ -319,10 +442,31 @@ impl ErrorBody {
             message: text("message")?,
             recoverable: error.get("recoverable").and_then(Node::as_bool),
             suggestion: text("suggestion"),
-            details: error.get("details").map(Node::to_value),
+            origin: error.get("details").and_then(origin).unwrap_or(ErrorOrigin::Runtime),
+            details: error.get("details").and_then(without_origin),
             client_message: None,
         })
     }
+}
+
+/// Returns the origin that details name.
+fn origin(details: Node<'_>) -> Option<ErrorOrigin> {
+    details.get_str(ORIGIN)?.parse().ok()
+}
+
+/// Returns details without their origin, or none if they have no other member.
+fn without_origin(details: Node<'_>) -> Option<Value> {
+    if details.get(ORIGIN).is_none() {
+        return Some(details.to_value());
+    }
+    let mut text = String::new();
+    let others = details.members().filter(|(key, _)| *key != ORIGIN);
+    Writer::compact(&mut text).object(|w| {
+        for (key, member) in others {
+            w.field(key, &member);
+        }
+    });
+    Value::parse(&text).ok().filter(|details| details.members().next().is_some())
 }
 
 impl ErrorCode {

@@ -39,7 +39,7 @@ pub use composition::{
     PartStatus, Pattern, Requirement, RoutingRule,
 };
 pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
-pub use envelope::{DataError, Envelope, ErrorBody, Outcome};
+pub use envelope::{DataError, Envelope, ErrorBody, ErrorOrigin, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use form::{Ask, Form, RationalePlace, Subject, Wording};
 pub use forms_file::{FormsFile, MeasuredForm};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::capability::CapabilitiesDocument;
 use crate::chunk::ChunkForm;
 use crate::envelope::EnvelopeForm;
-use crate::{FormsFile, Meta, Risk, RiskValue};
+use crate::{ErrorOrigin, FormsFile, Meta, Risk, RiskValue};
 
 /// Returns the schemas of this crate as they are published, each with the name of its file.
 pub fn documents() -> [(&'static str, Value); 4] {
@@ -118,6 +118,13 @@ schemas! {
     Anything {};
     /// An object with any members.
     Object { "type": "object" };
+    /// The details of an error.
+    ErrorDetails {
+        "type": "object",
+        "properties": {
+            "origin": { "description": "Who reports the error.", "enum": ErrorOrigin::NAMES },
+        },
+    };
     /// A cost, or null if it is unknown.
     CostOrNull {
         "type": ["object", "null"],

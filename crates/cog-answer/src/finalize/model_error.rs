@@ -1,8 +1,8 @@
-//! A reply with `ok: false`: the model's own error (rulings R31, R32).
+//! A reply with `ok: false`: the model's own error (rulings R31, R32, R88).
 
 use cog_json::{Node, Value};
 use cog_schema::Violation;
-use cog_spec::{ErrorBody, Meta};
+use cog_spec::{ErrorBody, ErrorOrigin, Meta};
 
 use super::{Failure, ParsedReply, open};
 use crate::{
@@ -69,7 +69,8 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     violations.extend(error::check(error.node(), &code, &rules.contract));
     let legacy = written.filter(|written| *written != code.as_str());
     let details = details(error.get("details"), legacy);
-    let mut body = ErrorBody::with_code(code, error.get("message")?.as_str()?.to_owned());
+    let mut body = ErrorBody::with_code(code, error.get("message")?.as_str()?.to_owned())
+        .with_origin(ErrorOrigin::Model);
     body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
     body.suggestion = error.get_str("suggestion").map(str::to_owned);
     body.details = details;
@@ -81,9 +82,12 @@ fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {
         return None;
     }
     Some(error::details(|w| {
-        for (key, value) in details.into_iter().flat_map(Node::members) {
+        // The runtime writes the origin: a model that claims another one is not believed.
+        for (key, value) in
+            details.into_iter().flat_map(Node::members).filter(|(key, _)| *key != error::ORIGIN)
+        {
             w.field(key, &value);
         }
-        w.optional("legacy_code", &legacy);
+        w.optional(error::LEGACY_CODE, &legacy);
     }))
 }

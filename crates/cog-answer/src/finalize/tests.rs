@@ -584,8 +584,13 @@ mod errors_of_the_model {
         let envelope =
             error(&plain(), json!({ "code": "E2006", "message": "Which?", "suggestion": "Say which." }));
         assert_eq!(envelope["meta"], json!({ "confidence": 0.6, "risk": "medium", "explain": "No." }));
-        let expected =
-            json!({ "code": "E2006", "message": "Which?", "recoverable": true, "suggestion": "Say which." });
+        let expected = json!({
+            "code": "E2006",
+            "message": "Which?",
+            "recoverable": true,
+            "suggestion": "Say which.",
+            "details": { "origin": "model" },
+        });
         assert_eq!(envelope["error"], expected);
     }
 

@@ -125,7 +125,7 @@ fn check_numbered(chunk: Node<'_>, found: &mut Vec<Violation>) {
 
 fn check_final(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
     if let Some(meta) = object(chunk, "meta") {
-        standard.check_meta(meta, found);
+        standard.check_meta(meta, None, found);
         if let Some(data) = object(chunk, "data") {
             standard.check_success(meta, data, found);
         }

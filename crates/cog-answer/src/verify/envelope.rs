@@ -11,7 +11,8 @@ const KEYS: [&str; 5] = ["ok", "meta", "data", "error", "partial_data"];
 const IGNORED: [&str; 3] = ["version", "module", "provider"];
 
 /// The paths that the contract of the module decides, or without a module the specification's own contract.
-pub(super) const DECIDED: [&str; 4] = ["meta.confidence", "meta.risk", "meta.explain", "error.code"];
+pub(super) const DECIDED: [&str; 5] =
+    ["meta.confidence", "meta.risk", "meta.explain", "error.code", "error.details.origin"];
 
 /// Checks an envelope (SPEC 3.1). A null arm counts as absent, because the prompt requests it.
 pub(super) fn check(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec<Violation>) {
@@ -19,7 +20,10 @@ pub(super) fn check(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec
         return found.push(mistyped(envelope, "", "an object `{ok, meta, data}` or `{ok, meta, error}`"));
     }
     match envelope.get("meta") {
-        Some(meta) => standard.check_meta(meta, found),
+        Some(meta) => {
+            let has_failed = envelope.get("ok").and_then(Node::as_bool) == Some(false);
+            standard.check_meta(meta, envelope.get("error").filter(|_| has_failed), found);
+        }
         None => found.push(absent("meta", "meta")),
     }
     match envelope.get("ok").map(|ok| (ok, ok.as_bool())) {

@@ -3,10 +3,10 @@
 use cog_harmony::{Document, Finding, PartSupport, Problem, handoff::Handoff};
 use cog_json::{Node, Value};
 use cog_schema::{Contract, Rules, Violation};
-use cog_spec::{Code, ErrorCode, Format, Manifest, Meta, Tier};
+use cog_spec::{Code, ErrorCode, ErrorOrigin, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
-use super::{BEYOND, Form, Kind, Verdict, absent, envelope, mistyped};
+use super::{BEYOND, Form, Kind, Verdict, absent, beyond, envelope, mistyped};
 use crate::{
     error::{self, violation},
     finalize,
@@ -24,10 +24,19 @@ impl<'a> Standard<'a> {
         Self { module, bare: bare() }
     }
 
+    /// Returns the contract of an answer, or of the error of a failed run. The module's schemas describe what a model answers, so they
+    /// do not apply to an error that the runtime or the provider reports (ruling R88).
+    fn contract(&self, error: Option<Node<'_>>) -> &Contract {
+        let origin = error.and_then(origin).and_then(|origin| origin.as_str()?.parse().ok());
+        match (self.module, origin) {
+            (None, _) | (_, Some(ErrorOrigin::Runtime | ErrorOrigin::Provider)) => &self.bare,
+            (Some((_, contract)), _) => contract,
+        }
+    }
+
     /// Checks a meta: the three required fields, the module's schema, and the members that the runtime writes.
-    pub(super) fn check_meta(&self, meta: Node<'_>, found: &mut Vec<Violation>) {
-        let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
-        found.extend(contract.check_meta(meta));
+    pub(super) fn check_meta(&self, meta: Node<'_>, error: Option<Node<'_>>, found: &mut Vec<Violation>) {
+        found.extend(self.contract(error).check_meta(meta));
         envelope::check_meta(meta, "meta", found);
     }
 
@@ -71,7 +80,7 @@ impl<'a> Standard<'a> {
     pub(super) fn check_error(&self, error: Node<'_>, found: &mut Vec<Violation>) {
         let reported = error.get_str("code");
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
-        let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
+        let contract = self.contract(Some(error));
         let code = reported.and_then(|text| error::normalise(text, declared, contract));
         let is_declarable = self.module.is_none() && reported.is_some_and(ErrorCode::is_declarable);
         let mut violations = match &code {
@@ -89,7 +98,21 @@ impl<'a> Standard<'a> {
             let message = format!("`{reported}` is not an error code of the specification");
             found.push(violation("error.code", "error_code", message));
         }
+        found.extend(unknown_origin(error));
     }
+}
+
+/// Returns the origin that an error states.
+fn origin(error: Node<'_>) -> Option<Node<'_>> {
+    error::details_of(error, error::ORIGIN)
+}
+
+/// Returns the warning for an origin that ruling R88 does not list.
+fn unknown_origin(error: Node<'_>) -> Option<Violation> {
+    let origin = origin(error)?;
+    let is_known = origin.as_str().is_some_and(|origin| ErrorOrigin::NAMES.contains(&origin));
+    let message = format!("found {origin}; allowed: {}", ErrorOrigin::NAMES.join(", "));
+    (!is_known).then(|| beyond("error.details.origin", &message))
 }
 
 /// Returns the contract of an empty module.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cog_json::{ToJson as _, Value};
+use cog_json::{Node, ToJson as _, Value};
 use cog_run::{RunInput, provider::TokenCounter};
 use cog_spec::{Code, Envelope, ErrorBody};
 
@@ -153,17 +153,16 @@ pub(super) enum Failure {
 
 impl Failure {
     pub(super) fn from_error(error: &ErrorBody) -> Self {
-        let details = error.details.as_ref();
-        let reason = details.and_then(|details| details.get("reason")?.as_str());
+        let reason = error.detail("reason").and_then(Node::as_str);
         if matches!(reason, Some("budget" | "unknown_price")) {
             return Self::Budget;
         }
-        let wait = details.and_then(|details| details.get("retry_after_ms")?.as_u64());
+        let wait = error.detail("retry_after_ms").and_then(Node::as_u64);
         let wait = wait.map(Duration::from_millis);
-        let is_limited = error.code == Code::RateLimited.into();
-        let is_unavailable = error.code == Code::ProviderUnavailable.into();
+        let is_limited = error.has_failed_with(Code::RateLimited);
+        let is_unavailable = error.has_failed_with(Code::ProviderUnavailable);
         let cuts = [Code::StreamInterrupted, Code::StreamTimeout, Code::Timeout];
-        let is_cut = cuts.iter().any(|code| error.code == (*code).into());
+        let is_cut = cuts.iter().any(|code| error.has_failed_with(*code));
         match error.recoverable {
             Some(true) if is_limited && reason != Some("quota") => Self::Overloaded(wait),
             Some(true) if is_unavailable && (wait.is_some() || reason == Some("unavailable")) => {
@@ -245,7 +244,7 @@ impl Outage {
     pub(super) fn record(&mut self, failure: Option<Failure>, error: Option<&ErrorBody>, now: Instant) {
         let is_down = match failure {
             Some(Failure::Overloaded(_)) => {
-                error.is_some_and(|error| error.code == Code::ProviderUnavailable.into())
+                error.is_some_and(|error| error.has_failed_with(Code::ProviderUnavailable))
             }
             Some(Failure::Cut) => true,
             _ => false,
@@ -283,7 +282,7 @@ impl Outage {
 
 /// Whether an error says why the provider cannot be reached.
 fn is_cause(error: &ErrorBody) -> bool {
-    error.details.as_ref().and_then(|details| details.get("reason")?.as_str()) == Some("unavailable")
+    error.detail("reason").and_then(Node::as_str) == Some("unavailable")
 }
 
 impl<S: Sink> BatchRun<'_, S> {
@@ -414,7 +413,21 @@ impl<S: Sink> BatchRun<'_, S> {
 
 #[cfg(test)]
 mod tests {
+    use cog_spec::ErrorOrigin;
+
     use super::*;
+
+    #[test]
+    fn what_a_model_reports_says_nothing_about_the_provider() {
+        let details = Value::parse(r#"{"reason": "budget", "retry_after_ms": 60000}"#).unwrap();
+        for code in Code::ALL {
+            let failed = ErrorBody::new(*code, "no").with_recoverable(true);
+            let reported = failed.with_details(details.clone()).with_origin(ErrorOrigin::Model);
+            assert_eq!(Failure::from_error(&reported), Failure::Row, "{code}");
+        }
+        let limited = ErrorBody::new(Code::RateLimited, "slow down");
+        assert_eq!(Failure::from_error(&limited), Failure::Overloaded(None));
+    }
 
     #[test]
     fn batch_ends_after_many_failures_over_a_long_time_without_an_answer() {

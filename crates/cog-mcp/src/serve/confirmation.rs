@@ -95,9 +95,9 @@ impl Binding {
 
 /// Returns the id of a run that waits for a confirmation.
 pub(super) fn halted_id(envelope: &Envelope) -> Option<&str> {
-    let details = envelope.error()?.details.as_ref()?;
-    let reason = details.get("reason").and_then(|reason| reason.as_str());
-    let id = details.get("halted").and_then(|halted| halted.get("id")).and_then(|id| id.as_str());
+    let error = envelope.error()?;
+    let reason = error.detail("reason").and_then(|reason| reason.as_str());
+    let id = error.detail("halted").and_then(|halted| halted.get("id")).and_then(|id| id.as_str());
     id.filter(|_| reason == Some(CONFIRMATION_REQUIRED))
 }
 

@@ -56,6 +56,22 @@ fn exact_answer_is_compared_with_the_data() {
 }
 
 #[test]
+fn exact_error_need_not_have_the_origin() {
+    let meta = json!({ "confidence": 0.9, "risk": "low", "explain": "No." });
+    let envelope = |error: serde_json::Value| json!({ "ok": false, "meta": meta, "error": error });
+    let error = |details: serde_json::Value| json!({ "code": "E2004", "message": "No.", "details": details });
+    let plain = json!({ "code": "E2004", "message": "No." });
+    let of_model = envelope(error(json!({ "origin": "model" })));
+    assert_eq!(mismatches(envelope(plain.clone()), of_model.clone()), []);
+    assert_eq!(mismatches(of_model.clone(), of_model.clone()), []);
+    let of_runtime = envelope(error(json!({ "origin": "runtime" })));
+    assert_eq!(mismatches(of_runtime, of_model), [pair("error.details.origin", "equals")]);
+    let word = envelope(json!({ "code": "TOO_SHORT", "message": "No.", "details": { "a": 1 } }));
+    let written = envelope(error(json!({ "origin": "model", "a": 1, "legacy_code": "TOO_SHORT" })));
+    assert_eq!(mismatches(word, written), []);
+}
+
+#[test]
 fn exact_envelope_ignores_members_of_the_runtime() {
     let mut envelope = answer();
     envelope["meta"].as_object_mut().unwrap().retain(|key, _| key != "model" && key != "attempts");

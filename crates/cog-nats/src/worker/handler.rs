@@ -8,6 +8,7 @@ use std::{
 
 use async_nats::jetstream::{AckKind, Message};
 use cog_batch::run_input;
+use cog_json::Node;
 use cog_module::Module;
 use cog_run::{ModuleRef, RunOptions, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
@@ -339,14 +340,13 @@ impl RetryReason {
     fn of(envelope: &Envelope) -> Option<Self> {
         let error = envelope.error()?;
         let cuts = [Code::StreamInterrupted, Code::StreamTimeout, Code::Timeout];
-        if cuts.iter().any(|code| error.code == (*code).into()) && error.recoverable != Some(false) {
+        if cuts.iter().any(|code| error.has_failed_with(*code)) && error.recoverable != Some(false) {
             return Some(Self::Cut);
         }
-        if ![Code::ProviderUnavailable.into(), Code::RateLimited.into()].contains(&error.code) {
+        if ![Code::ProviderUnavailable, Code::RateLimited].iter().any(|code| error.has_failed_with(*code)) {
             return None;
         }
-        let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
-        match reason {
+        match error.detail("reason").and_then(Node::as_str) {
             Some("key" | "quota") => Some(Self::Refusal),
             _ => (error.recoverable != Some(false)).then_some(Self::Overload),
         }
@@ -368,8 +368,7 @@ impl RetryReason {
 
 /// Returns the time after which the provider accepts requests again.
 fn retry_after(envelope: &Envelope) -> Duration {
-    let details = envelope.error().and_then(|error| error.details.as_ref());
-    let ms = details.and_then(|details| details.get("retry_after_ms")?.as_u64());
+    let ms = envelope.error().and_then(|error| error.detail("retry_after_ms")?.as_u64());
     Duration::from_millis(ms.unwrap_or(0)).min(MAX_DELAY)
 }
 

@@ -57,8 +57,11 @@ class ErrorInfo:
     def suggestion(self) -> str | None:
         """What to do about it."""
     @property
-    def details(self) -> Any:
-        """Details for programs."""
+    def origin(self) -> Literal["model", "runtime", "provider"]:
+        """Who reports the error."""
+    @property
+    def details(self) -> dict[str, Any]:
+        """Details for programs, with the origin."""
     def _repr_html_(self) -> str: ...
 
 @final

@@ -6,7 +6,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Literal
 
     from ._cognitive import ErrorInfo, Result
 
@@ -52,8 +52,13 @@ class CognitiveError(Exception):
         return self.error.recoverable
 
     @property
-    def details(self) -> Any:
-        """Details for programs."""
+    def origin(self) -> Literal["model", "runtime", "provider"]:
+        """Who reports the error: the model that answered, the runtime, or the provider."""
+        return self.error.origin
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Details for programs, with the origin."""
         return self.error.details
 
     @property

@@ -82,7 +82,7 @@ def _line(text: str) -> str:
 
 def _error(error: ErrorInfo) -> list[str]:
     parts = [_head(error.code, _RED, error.message), _line(error.suggestion or "")]
-    if error.details is not None:
+    if error.details.keys() != {"origin"}:
         parts.append(_json("details", error.details))
     return parts
 

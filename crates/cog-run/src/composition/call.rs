@@ -197,11 +197,11 @@ impl CallResult {
 
     /// Returns whether the call was cancelled.
     fn is_cancelled(&self) -> bool {
-        let details = self.envelope.get("error").and_then(|error| error.get("details"));
-        let reason = details.and_then(|details| details.get("reason")?.as_str());
+        let Some(error) = self.failure() else { return false };
+        let reason = error.detail("reason").and_then(Node::as_str);
         let reasons = [CancelReason::Cancelled, CancelReason::ClientGone, CancelReason::Shutdown];
         // A stream that the provider cut has the same code, without one of these reasons: that part failed.
-        self.error().is_some_and(|(code, _)| code == Code::StreamInterrupted.as_str())
+        error.has_failed_with(Code::StreamInterrupted)
             && reasons.iter().any(|known| reason == Some(known.as_str()))
     }
 
@@ -225,16 +225,20 @@ impl CallResult {
         Some((error.get("code")?.as_str()?, error.get("message").and_then(Node::as_str).unwrap_or_default()))
     }
 
+    /// Returns the complete error.
+    pub(super) fn failure(&self) -> Option<ErrorBody> {
+        ErrorBody::read(self.envelope.get("error")?)
+    }
+
     /// Returns the part if it waits for a confirmation.
     pub(super) fn halted(&self) -> Option<HaltedPart> {
-        let (code, _) = self.error()?;
-        let details = self.envelope.get("error")?.get("details")?;
-        if code != Code::PermissionDenied.as_str()
-            || details.get("reason")?.as_str()? != CONFIRMATION_REQUIRED
+        let error = self.failure()?;
+        if !error.has_failed_with(Code::PermissionDenied)
+            || error.detail("reason")?.as_str()? != CONFIRMATION_REQUIRED
         {
             return None;
         }
-        let id = details.get("halted")?.get("id")?.as_str()?.to_owned();
+        let id = error.detail("halted")?.get("id")?.as_str()?.to_owned();
         Some(HaltedPart { path: self.call.path.clone(), key: self.key.clone()?, id })
     }
 
@@ -276,22 +280,22 @@ impl CallResult {
 
     /// Returns whether the same call may succeed when the stream is resumed.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.envelope.get("error").is_some_and(may_pass)
+        self.failure().is_some_and(|error| may_pass(&error))
     }
 }
 
 /// Returns whether an error may pass: the call was interrupted, or refused for a time. The error of a composition contains that
 /// of its part.
-fn may_pass(error: Node<'_>) -> bool {
-    let Some(code) = error.get("code").and_then(Node::as_str) else { return false };
-    if code == Code::PartialResult.as_str() {
-        return error.get("details").and_then(|details| details.get("error")).is_some_and(may_pass);
+fn may_pass(error: &ErrorBody) -> bool {
+    if error.has_failed_with(Code::PartialResult) {
+        let of_part = error.detail("error").and_then(ErrorBody::read);
+        return of_part.is_some_and(|error| may_pass(&error));
     }
-    if code == Code::ProviderUnavailable.as_str() {
-        return error.get("recoverable").and_then(Node::as_bool) != Some(false);
+    if error.has_failed_with(Code::ProviderUnavailable) {
+        return error.recoverable != Some(false);
     }
     let passing = [Code::Timeout, Code::StreamInterrupted, Code::StreamTimeout, Code::RateLimited];
-    passing.into_iter().any(|known| known.as_str() == code)
+    passing.into_iter().any(|code| error.has_failed_with(code))
 }
 
 // Runs one part: starts it, sends its chunks as progress, and waits for its envelope.

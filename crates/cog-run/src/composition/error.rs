@@ -46,12 +46,11 @@ pub(super) fn part_failed(plan: &Plan, ended: &CallResult) -> CompositionError {
     let path = &ended.call.path;
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
     let error = ended.envelope.get("error");
-    let details = error.and_then(|error| error.get("details"));
-    let refused = details.filter(|details| is_budget(code, *details));
+    let refused = ended.failure().filter(is_budget).and_then(|failure| failure.details);
     let body = match refused {
         Some(details) => {
             let message = format!("the part `{path}` cannot run: {message}");
-            ErrorBody::new(Code::RateLimited, message).with_details(Value::from(details.to_serde()))
+            ErrorBody::new(Code::RateLimited, message).with_details(details)
         }
         None => {
             let error = error.map(|error| error.to_serde());
@@ -89,9 +88,9 @@ fn time_limit(plan: &Plan, ended: &CallResult) -> Option<String> {
 }
 
 /// Whether an error reports that a budget is spent, or does not know the price of a model.
-fn is_budget(code: &str, details: Node<'_>) -> bool {
-    let reason = details.get("reason").and_then(Node::as_str);
-    code == Code::RateLimited.as_str() && matches!(reason, Some("budget" | "unknown_price"))
+fn is_budget(error: &ErrorBody) -> bool {
+    let reason = error.detail("reason").and_then(Node::as_str);
+    error.has_failed_with(Code::RateLimited) && matches!(reason, Some("budget" | "unknown_price"))
 }
 
 /// Returns the error of a composition whose time limit has passed: its own, or a shorter one of the run.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use cog_json::{Value, Writer};
+use cog_spec::ErrorBody;
 use cog_store::private::{self, ListedFile};
 
 use super::{
@@ -124,7 +125,8 @@ pub(crate) fn append_line(log: &mut Log, line: &str) -> Option<SessionState> {
         (Event::Final, None, SessionState::Finished)
     } else if let Some(error) = value.get("error") {
         let is_interrupted = error.get("recovery").is_some();
-        let other = SessionState::from_error(error.get("details"));
+        let read = ErrorBody::read(error);
+        let other = read.map_or(SessionState::Failed, |error| SessionState::from_error(&error));
         (Event::Error, None, if is_interrupted { SessionState::Interrupted } else { other })
     } else {
         value.get("session_id")?;

@@ -294,6 +294,7 @@ impl ResponsesReply {
                 w.key("error").object(|w| {
                     w.field("code", error.code());
                     w.field("message", &error.message());
+                    w.field("details", &error.error.all_details());
                 });
                 w.key("output").array(|_| {});
                 w.key("usage").null();

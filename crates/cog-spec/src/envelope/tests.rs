@@ -65,6 +65,33 @@ fn usage_of_an_envelope_is_in_its_meta() {
     assert_eq!(envelope.usage(), Some(&usage));
 }
 
+#[test]
+fn the_origin_of_an_error_is_the_first_of_its_details() {
+    let error = ErrorBody::new(Code::Timeout, "slow").with_origin(ErrorOrigin::Provider);
+    assert_eq!(error.all_details().to_json(), r#"{"origin":"provider"}"#);
+    let details = Value::parse(r#"{"a": 1e400, "origin": "user", "b": []}"#).unwrap();
+    let error = ErrorBody { origin: ErrorOrigin::Model, ..error.with_details(details) };
+    let written = error.to_json();
+    assert!(written.ends_with(r#""details":{"origin":"model","a":1e400,"b":[]}}"#), "{written}");
+    let read = ErrorBody::read(Value::parse(&written).unwrap().node()).unwrap();
+    assert_eq!(read.origin, ErrorOrigin::Model);
+    assert_eq!(read.details.unwrap().to_json(), r#"{"a":1e400,"b":[]}"#);
+}
+
+#[test]
+fn what_a_model_reports_says_nothing_about_the_run() {
+    let details = Value::parse(r#"{"reason": "quota", "request_id": "r-1"}"#).unwrap();
+    let failed = ErrorBody::new(Code::RateLimited, "slow down").with_details(details);
+    assert!(failed.has_failed_with(Code::RateLimited) && !failed.has_failed_with(Code::Timeout));
+    assert_eq!(failed.detail("reason").and_then(Node::as_str), Some("quota"));
+    let reported = failed.with_origin(ErrorOrigin::Model);
+    assert!(!reported.has_failed_with(Code::RateLimited));
+    assert_eq!(reported.detail("reason").and_then(Node::as_str), None);
+    let internal = ErrorBody::new(Code::InternalError, "the ledger is inconsistent");
+    let internal = internal.with_origin(ErrorOrigin::Model);
+    assert_eq!(internal.clone().for_client("r-2"), internal, "the answer of a model is shown");
+}
+
 fn written_and_read(envelope: &Envelope) -> Option<Envelope> {
     let value = Value::parse(&envelope.to_json()).unwrap();
     Envelope::read(value.node())

@@ -287,7 +287,7 @@ const READABLE: usize = 400;
 pub(super) fn advise(error: ErrorBody, args: &InputArgs, module: &Module) -> ErrorBody {
     let is_about_input = [Code::InvalidInput, Code::MissingRequiredField, Code::TypeMismatch]
         .into_iter()
-        .any(|code| error.code == code.into());
+        .any(|code| error.has_failed_with(code));
     if error.suggestion.is_some() || !is_about_input {
         return error;
     }

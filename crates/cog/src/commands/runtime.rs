@@ -129,7 +129,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody>
 pub(super) fn exit(envelope: &Envelope) -> Exit {
     match envelope.error() {
         None => Exit::Ok,
-        Some(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
+        Some(error) if error.has_failed_with(Code::ModuleInvalid) => Exit::Invalid,
         Some(_) => Exit::Failed,
     }
 }

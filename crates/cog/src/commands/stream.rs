@@ -44,8 +44,7 @@ pub(super) fn fallback(module: &Module) -> Option<Warning> {
 
 /// Whether a signal to [`follow`] ended the run.
 pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
-    let details = envelope.error().and_then(|error| error.details.as_ref());
-    let reason = details.and_then(|details| details.get("reason")?.as_str());
+    let reason = envelope.error().and_then(|error| error.detail("reason")?.as_str());
     reason == Some(CancelReason::Cancelled.as_str())
 }
 

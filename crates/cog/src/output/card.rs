@@ -86,7 +86,7 @@ fn failure(error: &ErrorBody, layout: Layout) -> String {
     let name = error.code.as_str().parse::<Code>().map(Code::name).unwrap_or_default();
     let mut text = format!("{} {}\n", palette.error(error.code.as_str()), palette.bold(name));
     let violations = violations(error);
-    for line in wrap(without(&violations, &error.message), layout.width) {
+    for line in wrap(without(&violations, &error.attributed_message()), layout.width) {
         text += &format!("{line}\n");
     }
     for violation in violations {

@@ -137,3 +137,22 @@ fn wrapped_reply_is_the_answer() {
     let text = json!({ "envelope": reply(json!({})) }).to_string();
     assert_eq!(answer_text(&rules, &text)["data"], reply(json!({}))["data"]);
 }
+
+#[test]
+fn error_has_the_origin_of_what_reports_it() {
+    let origin = |envelope: &Value| envelope["error"]["details"]["origin"].clone();
+    let meta = json!({ "confidence": 0.6, "risk": "medium", "explain": "No." });
+    let reported = |error: &Value| answer(&plain(), &json!({ "ok": false, "meta": meta, "error": error }));
+    let error =
+        json!({ "code": "E4001", "message": "No stock.", "details": { "origin": "runtime", "shelf": 7 } });
+    let of_model = reported(&error);
+    assert_eq!(of_model["error"]["details"], json!({ "origin": "model", "shelf": 7 }));
+    let word = json!({ "code": "PARSE_ERROR", "message": "No." });
+    let of_model = reported(&word);
+    assert_eq!(of_model["error"]["details"], json!({ "origin": "model", "legacy_code": "PARSE_ERROR" }));
+    let of_runtime = answer(&plain(), &reply(json!({ "data": { "result": 7 } })));
+    assert_eq!(origin(&of_runtime), "runtime");
+    let unknown = json!({ "code": "NOBODYS_CODE", "message": "No." });
+    let of_runtime = reported(&unknown);
+    assert_eq!((&of_runtime["error"]["code"], origin(&of_runtime)), (&json!("E3001"), json!("runtime")));
+}

@@ -61,7 +61,7 @@ pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Ap
 
 /// Returns the id of the halted run, the tool and its arguments.
 fn halted(envelope: &Envelope) -> Option<(String, String, Value)> {
-    let halted = envelope.error()?.details.as_ref()?.get("halted")?;
+    let halted = envelope.error()?.detail("halted")?;
     let id = halted.get("id")?.as_str()?.to_owned();
     let tool = halted.get("tool")?.as_str()?.to_owned();
     Some((id, tool, halted.get("arguments")?.to_value()))

@@ -143,7 +143,7 @@ fn failure(error: &ErrorBody) -> Mismatch {
     Mismatch {
         path: "error".to_owned(),
         rule: error.code.as_str().to_owned(),
-        message: format!("{}: {}{suggestion}", error.code, error.message),
+        message: format!("{}: {}{suggestion}", error.code, error.attributed_message()),
     }
 }
 

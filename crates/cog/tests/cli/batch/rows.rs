@@ -38,7 +38,10 @@ fn bad_rows_are_results_and_the_others_run() {
         ]
     );
     assert!(results.iter().all(|it| it["ok"] == true || it["error"]["suggestion"].is_string()));
-    assert_eq!(results[1]["error"]["details"], serde_json::json!({ "input": "rows.jsonl", "line": 2 }));
+    assert_eq!(
+        results[1]["error"]["details"],
+        serde_json::json!({ "origin": "runtime", "input": "rows.jsonl", "line": 2 })
+    );
 }
 
 #[test]
