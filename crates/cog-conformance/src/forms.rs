@@ -43,14 +43,19 @@ const STATED: [&str; 4] = ["confidence", "risk", "explain", "repairs"];
 /// The groups that a second call changes: it spends from budgets, and its answer is not cached.
 const OF_ONE_CALL: [&str; 2] = ["budgets", "cache"];
 
-/// A rationale that is longer than what a second call may give.
-const LONG_RATIONALE: &str = "P/a-rationale-of-any-length-comes-back-whole";
+/// The groups whose requests name positions in a stream, which differ from form to form.
+const OF_POSITIONS: [&str; 1] = ["negotiation"];
+
+/// The cases about a rationale of the first reply: one that is longer than a second call may give, and one of an answer that
+/// violates its contract, which is not explained.
+const OF_FIRST_RATIONALE: [&str; 2] =
+    ["P/a-rationale-of-any-length-comes-back-whole", "H/a-violating-field-is-no-part-of-partial-data"];
 
 /// Returns whether the case has replies that can be translated, and steps that run modules.
 pub(crate) fn applies(name: &str, case: &Case, form: &Form) -> bool {
     let group = name.split('/').next().unwrap_or_default();
-    let is_of_one_call = OF_ONE_CALL.contains(&group) || name == LONG_RATIONALE;
-    if form.rationale == RationalePlace::Afterwards && is_of_one_call {
+    let is_of_one_call = OF_ONE_CALL.contains(&group) || OF_FIRST_RATIONALE.contains(&name);
+    if form.rationale == RationalePlace::Afterwards && is_of_one_call || OF_POSITIONS.contains(&group) {
         return false;
     }
     let steps = case.all_steps();

@@ -139,8 +139,9 @@ fn doctor_is_a_page_for_a_ticket() {
     assert_eq!(installation["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(installation["keys"][0]["name"], "GEMINI_API_KEY");
     assert_eq!(report["providers"][0]["base_url"], "http://127.0.0.1:1/v1");
-    let mut file = doctor(&["doctor"]);
-    snapshot!(file.env("NO_PROXY", "127.0.0.1"));
+    // In a wide terminal, lines do not break by the length of the directory's path.
+    let mut wide = doctor(&["doctor"]);
+    snapshot!(wide.env("NO_PROXY", "127.0.0.1").env("COLUMNS", "400"));
 }
 
 #[test]
