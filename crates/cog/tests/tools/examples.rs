@@ -81,8 +81,11 @@ const SKILLS: &str = "cog export code-reviewer --as skill > notes\nmkdir -p .cla
 fn typed(example: &str) -> Output {
     let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
     let makes_a_module = example.starts_with("cog new");
-    let module =
-        if makes_a_module { "" } else { "cog new my-module 2> notes && cp -r cognitive/modules/my-module ." };
+    let module = if makes_a_module {
+        ""
+    } else {
+        "cog new my-module 2> notes && rm cognitive/modules/*/tests/case2.* && cp -r cognitive/modules/my-module ."
+    };
     // No server exists at the URLs of the examples, so a file supplies the bytes, and URLs are checked by form.
     let example = example.replace("http://localhost:8000/run", "file://$PWD/stream.ndjson");
     let example = example.replace("curl -s https://example.com/a.png", "curl -s file://$PWD/served.png");

@@ -45,7 +45,7 @@ const NOT_RUN: [(&str, &str); 20] = [
 ];
 
 /// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other
-/// blocks of the page.
+/// blocks of the page. The model has one answer, so a new module keeps the golden test of that answer only.
 const PREPARATIONS: [(&str, &str); 15] = [
     ("cog verify answer.json --module my-module", "cp template.json answer.json"),
     (
@@ -76,10 +76,10 @@ const PREPARATIONS: [(&str, &str); 15] = [
     ("@receipt.jpg", "cp photo.jpg receipt.jpg"),
     (
         RECORDED,
-        "cog new my-module; cog test my-module --provider openai --record
+        "cog new my-module; rm cognitive/modules/*/tests/case2.*; cog test my-module --provider openai --record
          unset LLM_MODEL ${!OPENAI_*} ${!LLAMACPP_*} ${!ANTHROPIC_*} ${!GEMINI_*} ${!OLLAMA_*}",
     ),
-    ("cog test --all --provider openai", "cog new my-module"),
+    ("cog test --all --provider openai", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
 ];
 
