@@ -4,7 +4,12 @@ use std::path::Path;
 
 use cog_spec::Format;
 
-use crate::{Diagnostic, Origin, Rule, directory::unreadable, files};
+use crate::{
+    Diagnostic, Origin, Rule,
+    directory::unreadable,
+    files::{self, FileError},
+    source::Source,
+};
 
 /// The three layouts; the manifest distinguishes the formats of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,4 +104,15 @@ fn several_manifests(origin: &Origin, used: Family, others: &[&str]) -> Diagnost
     let message = format!("`{}` is used; {} is ignored", used.manifest(), others.join(" and "));
     Diagnostic::warning(Rule::ManifestSeveral, origin.path_of(used.manifest()), message)
         .suggest("Keep one manifest in the directory.")
+}
+
+/// Reads the file with the prompt, as [`Module::prompt`](crate::Module::prompt) has its text.
+pub(crate) fn prompt_source(origin: &Origin, family: Family) -> Result<Source, FileError> {
+    let source = origin.read(family.prompt(), files::MAX_PART)?;
+    Ok(Source { text: with_line_feeds(&source.text), ..source })
+}
+
+/// Returns text with one kind of line ending. A checkout on Windows must send the bytes that were recorded elsewhere.
+pub(crate) fn with_line_feeds(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }

@@ -13,7 +13,6 @@ use crate::{
     Diagnostic, Module, Prompt, PromptPart, Rule, Severity,
     diagnostic::{nearest, shown},
     layout,
-    load::prompt_source,
     name::{is_module_name, similar_module_name},
     schema::SchemaSources,
 };
@@ -256,7 +255,7 @@ fn prompt(module: &Module) -> Vec<Diagnostic> {
     }
     let family = layout::family_of(module.manifest.format);
     let name = family.prompt();
-    let source = prompt_source(&module.origin, family).ok();
+    let source = layout::prompt_source(&module.origin, family).ok();
     // In a v1 module the prompt follows the front matter.
     let offset = source.as_ref().and_then(|source| source.text.rfind(module.prompt.text()));
     let diagnostics = notes.into_iter().map(|note| {

@@ -192,11 +192,11 @@ fn read_prompt(
                 Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
                     .suggest("Write the instructions for the model below the second `---`."))
             }
-            body => Ok(Prompt::parse(with_line_feeds(body.unwrap_or_default()))),
+            body => Ok(Prompt::parse(layout::with_line_feeds(body.unwrap_or_default()))),
         };
     }
     match origin.read(name, files::MAX_PART) {
-        Ok(source) => Ok(Prompt::parse(with_line_feeds(&source.text))),
+        Ok(source) => Ok(Prompt::parse(layout::with_line_feeds(&source.text))),
         Err(FileError::Missing | FileError::Empty) if is_optional => Ok(Prompt::parse("")),
         Err(FileError::Missing) => {
             let message = format!("{name} is missing");
@@ -211,17 +211,6 @@ fn read_prompt(
         }
         Err(error) => Err(unreadable(&origin.path_of(name), &error)),
     }
-}
-
-/// Reads the file with the prompt, as [`Module::prompt`] has its text.
-pub(crate) fn prompt_source(origin: &Origin, family: Family) -> Result<Source, FileError> {
-    let source = origin.read(family.prompt(), files::MAX_PART)?;
-    Ok(Source { text: with_line_feeds(&source.text), ..source })
-}
-
-/// Returns text with one kind of line ending. A checkout on Windows must send the bytes that were recorded elsewhere.
-fn with_line_feeds(text: &str) -> String {
-    text.replace("\r\n", "\n")
 }
 
 const CONSTRAINTS: &str = "constraints.yaml";

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     Diagnostic, Module, layout,
-    load::{ManifestText, prompt_source},
+    load::ManifestText,
     source::Source,
     yaml::{Content, Node},
 };
@@ -24,7 +24,7 @@ impl<'a> Locator<'a> {
     pub fn new(module: &'a Module) -> Self {
         let family = layout::family_of(module.manifest.format);
         let manifest = ManifestText::read(&module.origin, family).ok();
-        let prompt = prompt_source(&module.origin, family).ok();
+        let prompt = layout::prompt_source(&module.origin, family).ok();
         // In a v1 module the prompt follows the front matter.
         let prompt = prompt.and_then(|source| {
             let offset = source.text.rfind(module.prompt.text())?;
