@@ -71,7 +71,7 @@ def test_columns_are_those_of_the_contract(offline: CognitiveRuntime) -> None:
         "ok", "data", "confidence", "risk", "explain", "model", "usage", "cost_usd", "error_code", "error_message", "unmapped",
     ]
     data = schema.field("data").type
-    assert [data.field(index).name for index in range(4)] == ["verdict", "issues", "rationale", "extensions"]
+    assert [data.field(index).name for index in range(4)] == ["issues", "rationale", "verdict", "extensions"]
     assert data.field("verdict").type == pa.dictionary(pa.int32(), pa.utf8())
     issue = data.field("issues").type.value_type
     assert (issue.field("line").type, issue.field("category").type) == (pa.int64(), pa.utf8())
@@ -84,7 +84,11 @@ def test_results_become_rows_that_parquet_keeps(offline: CognitiveRuntime, tmp_p
     table.validate(full=True)
     assert table.schema == cognitive.arrow.schema("code-reviewer", runtime=offline)
     good, bad = table.to_pylist()
-    assert present(good["data"]) == results[0].data and good["ok"] and good["error_code"] is None
+    expected = results[0].data
+    for issue in expected["issues"]:
+        if isinstance(issue["category"], dict):  # a value of an open enum that the schema does not list
+            issue["category"] = json.dumps(issue["category"], separators=(",", ":"))
+    assert present(good["data"]) == expected and good["ok"] and good["error_code"] is None
     assert (bad["ok"], bad["data"], bad["error_code"]) == (False, None, "E1003") and "input.code" in bad["error_message"]
     pyarrow.parquet.write_table(table, tmp_path / "table.parquet")
     assert read(tmp_path / "table.parquet").equals(table)
