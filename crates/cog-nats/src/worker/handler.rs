@@ -27,7 +27,7 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
 /// The maximum delay before a job is delivered to another worker, because this one does not have its module.
-const MAX_MODULE_DELAY: Duration = Duration::from_secs(10);
+const MAX_MODULE_DELAY: Duration = Duration::from_secs(4);
 /// How often a job runs whose connection to the provider is cut or whose time is over. Each of these calls may be paid for.
 const MAX_CUTS: u64 = 3;
 
