@@ -53,7 +53,9 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
         check_codec_of_ogg(&mut input)?;
     }
     let declares_duration = media_type != "audio/mpeg" || has_length_of_mpeg(&mut input);
-    input.replace([index.corrections, wav.corrections].concat());
+    let recording = if is_webm(media_type) { webm::as_recording(&mut input) } else { Corrections::new() };
+    let damage = if recording.is_empty() { ReadError::Broken } else { ReadError::Truncated };
+    input.replace([index.corrections, wav.corrections, recording].concat());
     input.rewind().map_err(|_| ReadError::Broken)?;
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
@@ -61,7 +63,7 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
         .limit_visual_bytes(Limit::Maximum(MAX_TAG));
     let mut reader = readers(media_type)
         .probe(&Hint::new(), stream, FormatOptions::default(), tags)
-        .map_err(|_| ReadError::Broken)?;
+        .map_err(|_| damage.clone())?;
     let tracks = reader.tracks().to_vec();
     let mut facts = tracks.iter().fold(MediaInfo::default(), with_track);
     // A track with an unknown codec has no parameters.
@@ -83,7 +85,7 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
     if [facts.sample_rate, facts.channels, facts.width, facts.height].contains(&Some(0)) {
         return Err(ReadError::Broken);
     }
-    let end = end_of_packets(&mut *reader, &tracks, media_type)?;
+    let end = end_of_packets(&mut *reader, &tracks, media_type, &damage)?;
     if end == 0 && media_type == "audio/wav" {
         return Err(ReadError::NoTracks);
     }
@@ -184,6 +186,7 @@ fn end_of_packets(
     reader: &mut dyn FormatReader,
     tracks: &[Track],
     media_type: &str,
+    damage: &ReadError,
 ) -> Result<u64, ReadError> {
     let mut end = 0;
     loop {
@@ -197,7 +200,7 @@ fn end_of_packets(
             }
             // The end of a cut WebM can look like a damaged element.
             Err(_) if is_webm(media_type) && end > 0 => return Ok(end),
-            Err(_) => return Err(ReadError::Broken),
+            Err(_) => return Err(damage.clone()),
         }
     }
 }

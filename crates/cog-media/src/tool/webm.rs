@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use super::container::Handle;
+use super::container::{Corrections, Handle};
 
 /// The maximum size of the description of the tracks; a larger one is not read here.
 const MAX_TRACKS: u64 = 1 << 20;
@@ -10,9 +10,12 @@ const MAX_TRACKS: u64 = 1 << 20;
 const MAX_ELEMENTS: usize = 1000;
 
 const SEGMENT: u32 = 0x1853_8067;
+const SEEK_HEAD: u32 = 0x114d_9b74;
 const TRACKS: u32 = 0x1654_ae6b;
 /// The first cluster: the tracks come before it.
 const CLUSTER: u32 = 0x1f43_b675;
+/// An identifier without a meaning, as long as [`SEEK_HEAD`].
+const UNASSIGNED: [u8; 4] = [0x1f, 0xff, 0xff, 0xf0];
 /// The elements from a track to the encryption of its frames.
 const ENCRYPTION: [u32; 4] = [0xae, 0x6d80, 0x6240, 0x5035];
 
@@ -26,9 +29,7 @@ fn tracks(input: &mut Handle) -> io::Result<Vec<u8>> {
     input.rewind()?;
     for _ in 0..MAX_ELEMENTS {
         let at = input.stream_position()?;
-        let mut start = Vec::new();
-        input.by_ref().take(12).read_to_end(&mut start)?;
-        let element = element(&start).ok_or(io::ErrorKind::InvalidData)?;
+        let element = read_start(input)?;
         let content = at + element.header as u64;
         match element.id {
             // Its content is read as what follows.
@@ -44,6 +45,54 @@ fn tracks(input: &mut Handle) -> io::Result<Vec<u8>> {
         };
     }
     Err(io::ErrorKind::NotFound.into())
+}
+
+/// Returns what makes readers take a file that ends before its segment does for a live recording, which may end anywhere: a segment
+/// of unknown size, without an index of elements that are missing. Empty for a complete file.
+pub(super) fn as_recording(input: &mut Handle) -> Corrections {
+    let mut corrections = Corrections::new();
+    // What cannot be read ends the corrections; the reader finds out what is damaged.
+    drop(correct_cut(input, &mut corrections));
+    corrections
+}
+
+fn correct_cut(input: &mut Handle, corrections: &mut Corrections) -> io::Result<()> {
+    let length = input.seek(SeekFrom::End(0))?;
+    input.rewind()?;
+    for _ in 0..MAX_ELEMENTS {
+        let at = input.stream_position()?;
+        let element = read_start(input)?;
+        let content = at + element.header as u64;
+        let end = content.saturating_add(element.size);
+        match element.id {
+            SEGMENT if end <= length || element.size == u64::MAX => break,
+            SEGMENT => {
+                let size = element.header - 4;
+                let mut bytes = [0; 8];
+                input.seek(SeekFrom::Start(at + 4))?;
+                input.read_exact(&mut bytes)?;
+                bytes[..size].fill(0xff);
+                bytes[0] >>= size - 1;
+                let [a, b, c, d, e, f, g, h] = bytes;
+                corrections.extend([(at + 4, [a, b, c, d]), (at + 8, [e, f, g, h])]);
+                input.seek(SeekFrom::Start(content))?;
+            }
+            SEEK_HEAD => {
+                corrections.push((at, UNASSIGNED));
+                input.seek(SeekFrom::Start(end))?;
+            }
+            CLUSTER => break,
+            _ => _ = input.seek(SeekFrom::Start(end))?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads the start of the element here.
+fn read_start(input: &mut Handle) -> io::Result<Element> {
+    let mut start = Vec::new();
+    input.by_ref().take(12).read_to_end(&mut start)?;
+    Ok(element(&start).ok_or(io::ErrorKind::InvalidData)?)
 }
 
 /// Returns whether there is an element at this path.

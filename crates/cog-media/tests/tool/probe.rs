@@ -19,6 +19,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     unknown_durations_are_found,
     data_of_mp4_may_be_open_or_too_long,
     recording_that_ends_early_is_noted,
+    webm_may_end_anywhere_after_its_first_frame,
     encrypted_video_is_refused,
     codec_that_is_not_supported_is_named,
     document_has_pages_and_text,
@@ -200,6 +201,27 @@ fn recording_that_ends_early_is_noted() {
     let mut streamed = generate("-map 1 -bitexact a.wav");
     streamed[40..44].copy_from_slice(&0x7fff_ffff_u32.to_le_bytes());
     assert_eq!(facts(&streamed).missing_ms, None);
+}
+
+fn webm_may_end_anywhere_after_its_first_frame() {
+    for arguments in ["-c:v libvpx -c:a libopus a.webm", "-map 1 -c:a libopus b.webm"] {
+        let whole = generate(arguments);
+        let first = memchr::memmem::find(&whole, &[0x1f, 0x43, 0xb6, 0x75]).unwrap();
+        for percent in [20, 33, 50, 60, 75, 90] {
+            let facts = facts(&whole[..first + (whole.len() - first) * percent / 100]);
+            assert!(is_four_seconds(&facts), "{arguments} {percent}: {facts:?}");
+            assert!(
+                facts.missing_ms.is_some_and(|missing| missing > 100),
+                "{arguments} {percent}: {facts:?}"
+            );
+        }
+        for length in [first - 10, first, first + 6] {
+            let media = MediaDeclaration::default();
+            let outcome =
+                wait(check(stored(&whole[..length]), &media, &MediaRules::default(), Some(&tool())));
+            assert!(refusal(outcome).starts_with("E1013 "), "{arguments} {length}");
+        }
+    }
 }
 
 fn encrypted_video_is_refused() {
