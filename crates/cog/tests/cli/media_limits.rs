@@ -5,7 +5,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use crate::support::{Place, stderr};
@@ -62,6 +62,11 @@ fn reader(command: &mut Child) -> PathBuf {
     }
 }
 
+fn signal(process: &Path, signal: &str) {
+    let sent = Command::new("kill").arg(signal).arg(process.file_name().unwrap()).status();
+    assert!(sent.unwrap().success(), "{signal} {}", process.display());
+}
+
 /// A soft limit and its hard limit.
 fn limit(process: &Path, name: &str) -> Vec<String> {
     let messages = fs::read_to_string(process.join("limits")).unwrap_or_default();
@@ -85,6 +90,8 @@ fn decompression_bomb_ends_confined_process() {
     let mut command = command.spawn().unwrap();
 
     let reader = reader(&mut command);
+    // It is stopped while it is looked at, or it may have ended.
+    signal(&reader, "-STOP");
     for (name, most) in LIMITS {
         assert_eq!(limit(&reader, name), [most, most], "{name}");
     }
@@ -95,6 +102,7 @@ fn decompression_bomb_ends_confined_process() {
     let is_stream = |file: &String| file.starts_with("pipe:") || file.ends_with(" (deleted)");
     assert!(!own.is_empty() && own.iter().all(is_stream), "{own:?}");
 
+    signal(&reader, "-CONT");
     let output = command.wait_with_output().unwrap();
     let messages = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{messages}");
