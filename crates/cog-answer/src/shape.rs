@@ -67,7 +67,7 @@ pub(crate) struct Recognizer {
 
 impl Recognizer {
     pub(crate) fn new(rules: &AnswerRules) -> Self {
-        let may_be_error = rules.form.is_data() && rules.contract.has_error_arm(rules.form);
+        let may_be_error = rules.form.is_data() && rules.contract.accepts_error(rules.form);
         Self { may_be_error, ..Self::with_parts(rules.expects_data(), has_own_parts(&rules.contract)) }
     }
 

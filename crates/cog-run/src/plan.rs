@@ -89,10 +89,10 @@ impl Plan {
         if let Some(composed) = &mut self.parts {
             composed.media.clone_from(&parts);
         }
-        let instructions = request::instructions(self.request.output.as_deref());
+        let output = self.request.output.as_deref();
         let module = &self.spec.module;
         let texts = &self.spec.texts;
-        let messages = prompt::conversation(module, instructions, collected.input(), texts, parts)?;
+        let messages = prompt::conversation(module, output, collected.input(), texts, parts)?;
         let initial = messages.messages().len();
         let former = std::mem::replace(&mut self.request.messages, messages);
         self.request.messages.0.extend(former.0.into_iter().skip(initial));

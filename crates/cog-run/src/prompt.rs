@@ -8,10 +8,10 @@ use std::cell::OnceCell;
 use cog_harmony::{Conversation, Message, Part, Role};
 use cog_json::Node;
 use cog_module::{Module, Prompt, PromptPart};
-use cog_provider::ImageRequest;
+use cog_provider::{ImageRequest, OutputSchema};
 use cog_spec::{Code, ErrorBody, Modality};
 
-use crate::input::CheckedInput;
+use crate::{input::CheckedInput, request::instructions};
 
 /// The maximum length of the expanded prompt: 64 MB. A prompt may contain the same placeholder many thousand
 /// times, and each is replaced by the complete input.
@@ -23,8 +23,9 @@ const GO: &str = "Do the task now, and reply in the requested format.";
 /// What `$INPUT` is for a handoff packet. Another agent wrote it, so it is never part of the system message.
 const PACKET: &str = "(the handoff packet in the user message)";
 
-/// Returns the messages of a run: one system message, which ends with the `instructions` about the answer, and
-/// one user message with the input that the prompt did not place.
+/// Returns the messages of a run: one system message, which ends with the instructions about the answer, and
+/// one user message with the input that the prompt did not place. Where the two are sent as one message, the input and the place
+/// of the answer are marked, as in the examples of a prompt.
 ///
 /// `texts` replace the calls and references of the prompt, in their order.
 ///
@@ -35,14 +36,22 @@ const PACKET: &str = "(the handoff packet in the user message)";
 /// E1005 when the prompt would be longer than 64 MB.
 pub(crate) fn conversation(
     module: &Module,
-    instructions: &str,
+    output: Option<&OutputSchema>,
     input: &CheckedInput,
     texts: &[String],
     media: Vec<Part>,
 ) -> Result<Conversation, ErrorBody> {
+    let instructions = instructions(output);
     let room = module.prompt.text().len() + instructions.len();
     let (mut system, after) = fill(module.prompt.parts(), input, texts, room).ok_or_else(too_long)?;
     let unplaced = unplaced(&module.prompt, input);
+    let is_one_message = media.is_empty() && output.is_some_and(|output| output.form.is_one_message);
+    let unplaced = match is_one_message {
+        true => {
+            Some(unplaced.map_or_else(|| "Answer:".to_owned(), |input| format!("Input: {input}\nAnswer:")))
+        }
+        false => unplaced,
+    };
     let user = if media.is_empty() {
         system.extend(after);
         vec![Part::text(unplaced.unwrap_or_else(|| GO.to_owned()))]

@@ -89,8 +89,7 @@ impl RequestSpec {
         timeout: Duration,
     ) -> Result<(ModelRequest, Vec<Warning>), ErrorBody> {
         let output = self.output(provider, model);
-        let instructions = instructions(output.as_deref());
-        let messages = prompt::conversation(&self.module, instructions, input, &self.texts, Vec::new())?;
+        let messages = prompt::conversation(&self.module, output.as_deref(), input, &self.texts, Vec::new())?;
         let mut request = self.request_for(provider, model, messages, timeout);
         match preflight::window(provider, &request) {
             Err(error) if others.is_empty() => return Err(error),

@@ -1,7 +1,8 @@
 //! The grammar of an answer for llama.cpp, in its format GBNF.
 //!
 //! The grammar that the engine makes of a schema permits white space between all tokens, which small models write at length. This
-//! one has none, and says how long an answer can be.
+//! one has as much as the JSON that models have read: a space after a colon, and line breaks with an indentation in objects. It says
+//! how long an answer can be.
 
 mod numbers;
 mod texts;
@@ -24,7 +25,7 @@ const TOKENS_PER_CHAR: u64 = 2;
 /// The tokens that end an answer.
 const END_TOKENS: u64 = 16;
 
-/// A grammar of a schema without white space between the tokens of JSON.
+/// A grammar of a schema, with little white space between the tokens of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grammar {
@@ -203,8 +204,8 @@ impl<'a> Rules<'a> {
         let mut all = Vec::new();
         for (name, schema) in properties {
             let value = self.schema(schema)?;
-            let key = literal(&format!("{}:", Value::from(name.as_str())));
-            let chars = key.chars.saturating_add(value.chars);
+            let key = literal(&format!("{}: ", Value::from(name.as_str())));
+            let chars = key.chars.saturating_add(value.chars).saturating_add(BREAK_CHARS);
             let text = format!("{} {}", key.text, value.text);
             all.push((Piece::new(text, chars), required.contains(name.as_str())));
         }
@@ -213,6 +214,7 @@ impl<'a> Rules<'a> {
 
     /// Returns an object of these members in their order; each is paired with whether it is required.
     fn members(&mut self, mut members: Vec<(Piece, bool)>) -> Piece {
+        self.define(BREAK);
         let chars = members.iter().fold(2, |sum: u64, (one, _)| sum.saturating_add(one.chars + 1));
         let first_required = members.iter().position(|(_, is_required)| *is_required);
         let leading = first_required.unwrap_or(members.len());
@@ -229,8 +231,8 @@ impl<'a> Rules<'a> {
                 starts.push(format!("{}{rest}", member.text));
             }
             rest = match is_required {
-                true => format!(r#" "," {}{rest}"#, member.text),
-                false => format!(r#" ("," {})?{rest}"#, member.text),
+                true => format!(r#" "," break {}{rest}"#, member.text),
+                false => format!(r#" ("," break {})?{rest}"#, member.text),
             };
             if index <= leading && index > 0 {
                 rest = format!(" {}", self.add(rest.trim_start().to_owned()));
@@ -242,7 +244,7 @@ impl<'a> Rules<'a> {
             _ if first_required.is_some() => format!("({})", starts.join(" | ")),
             _ => format!("({})?", starts.join(" | ")),
         };
-        Piece::new(format!(r#""{{" {body} "}}""#), chars)
+        Piece::new(format!(r#""{{" break {body} break "}}""#), chars.saturating_add(BREAK_CHARS))
     }
 
     /// Returns an object of any names.
@@ -250,7 +252,7 @@ impl<'a> Rules<'a> {
         self.is_free = true;
         self.define(texts::CHAR);
         let value = self.schema(values)?;
-        let member = self.add(format!(r#""\"" char{{1,{MAX_LENGTH}}} "\":" {}"#, value.text));
+        let member = self.add(format!(r#""\"" char{{1,{MAX_LENGTH}}} "\": " {}"#, value.text));
         Some(Piece::new(format!(r#""{{" ({member} ("," {member})*)? "}}""#), 2))
     }
 
@@ -281,8 +283,12 @@ impl<'a> Rules<'a> {
     }
 }
 
+/// A line break with an indentation, or none.
+const BREAK: (&str, &str) = ("break", r"([\n] [ ]{0,6})?");
+/// What a break takes of the length of an answer: the engine has it as one token.
+const BREAK_CHARS: u64 = 1;
 const VALUE: (&str, &str) = ("value", r#"object | array | text | number | "true" | "false" | "null""#);
-const OBJECT: (&str, &str) = ("object", r#""{" (text ":" value ("," text ":" value)*)? "}""#);
+const OBJECT: (&str, &str) = ("object", r#""{" (text ": " value ("," text ": " value)*)? "}""#);
 const ARRAY: (&str, &str) = ("array", r#""[" (value ("," value)*)? "]""#);
 
 fn tuple(items: &[Piece]) -> Piece {

@@ -108,9 +108,14 @@ impl Contract {
         profile(dialect)?.wrapper().filter(|_| self.has_error_arm(form))
     }
 
-    /// Returns whether a model may choose between an answer and an error of its own. One that writes its data alone writes
-    /// `{"error": {code, message}}`, unless its data have a field of that name.
+    /// Returns whether a model is offered a choice between an answer and an error of its own.
     pub fn has_error_arm(&self, form: &Form) -> bool {
+        form.offers_error && self.accepts_error(form)
+    }
+
+    /// Returns whether an error that a model writes in place of its answer is one, though it may not be offered. A model that
+    /// writes its data alone writes `{"error": {code, message}}`, unless its data have a field of that name.
+    pub fn accepts_error(&self, form: &Form) -> bool {
         let defines_error = || self.shape("data").is_some_and(|data| data.member_names().contains(&"error"));
         let rules = self.rules();
         rules.format.asks_for_envelope() && rules.model_errors && !(form.is_data() && defines_error())

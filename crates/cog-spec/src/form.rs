@@ -20,6 +20,8 @@ pub struct Form {
     pub rationale: RationalePlace,
     /// How much the model is told about the contract.
     pub wording: Wording,
+    /// Whether the model is offered to report an error of its own, if the module allows that.
+    pub offers_error: bool,
     /// Whether prompt, contract and input are one user message, instead of a system message and a user message.
     pub is_one_message: bool,
     /// The maximum number of golden answers of the module that the prompt shows.
@@ -65,6 +67,7 @@ impl Form {
         subject: Subject::Envelope,
         rationale: RationalePlace::AsWritten,
         wording: Wording::Full,
+        offers_error: true,
         is_one_message: false,
         examples: 0,
     };
@@ -75,16 +78,19 @@ impl Form {
         subject: Subject::Data,
         rationale: RationalePlace::Last,
         wording: Wording::Grammar,
+        offers_error: true,
         is_one_message: false,
         examples: 0,
     };
 
-    /// The deciding fields alone. A required rationale follows in a second call.
+    /// The deciding fields alone. A required rationale follows in a second call. Small models that are told of errors report one
+    /// in place of most answers, so this form has none.
     pub const ANSWER: &'static Form = &Form {
         name: "answer",
         subject: Subject::Data,
         rationale: RationalePlace::Afterwards,
         wording: Wording::Grammar,
+        offers_error: false,
         is_one_message: true,
         examples: 0,
     };

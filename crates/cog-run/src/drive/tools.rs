@@ -171,9 +171,9 @@ impl Driver {
         let run = &mut self.run;
         let Some(parts) = run.parts.take() else { return State::Calling(assembler) };
         run.spec.texts = texts;
-        let instructions = request::instructions(run.request.output.as_deref());
+        let output = run.request.output.as_deref();
         let PendingComposition { input, media, .. } = *parts;
-        let messages = prompt::conversation(&run.spec.module, instructions, &input, &run.spec.texts, media);
+        let messages = prompt::conversation(&run.spec.module, output, &input, &run.spec.texts, media);
         match messages {
             Ok(messages) => {
                 let initial = messages.messages().len();

@@ -302,8 +302,8 @@ async fn grammar_follows_the_form_and_bounds_the_answer() {
     let grammars: Vec<_> =
         requests.iter().map(|one| one.output.as_ref().unwrap().grammar.clone().unwrap()).collect();
     let [first, second] = grammars.as_slice() else { panic!("{grammars:?}") };
-    assert!(first.text.contains(r#""\"result\":""#) && !first.text.contains("rationale"), "{}", first.text);
-    assert!(second.text.contains(r#""\"rationale\":""#), "{}", second.text);
+    assert!(first.text.contains(r#""\"result\": ""#) && !first.text.contains("rationale"), "{}", first.text);
+    assert!(second.text.contains(r#""\"rationale\": ""#), "{}", second.text);
     // A free text has the usual limit, and 600 characters less.
     assert_eq!(first.max_tokens, 4_096);
     assert!(second.max_tokens < 4_096, "{}", second.max_tokens);

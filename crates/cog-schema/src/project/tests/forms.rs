@@ -43,8 +43,7 @@ fn forms_order_what_the_model_writes() {
     assert_eq!(success(&data)["required"], json!(["rationale", "label"]));
 
     let answer = contract.project_form(Dialect::JsonSchema, Form::ANSWER).schema.unwrap();
-    assert_eq!(names(success(&answer)), ["label"]);
-    assert_eq!(success(&answer)["required"], json!(["label"]));
+    assert_eq!((names(&answer), &answer["required"]), (vec!["label"], &json!(["label"])));
 }
 
 #[test]
@@ -58,22 +57,28 @@ fn rationale_of_each_branch_moves() {
     };
     let document = json!({ "data": { "oneOf": [branch("a"), branch("b")] } });
     let contract = contract(document, Format::V22);
-    let schema = contract.project_form(Dialect::OpenAiStrict, Form::ANSWER).schema.unwrap();
+    let schema = contract.project_form(Dialect::OpenAiStrict, Form::DATA).schema.unwrap();
     let [a, b] = success(&schema)["anyOf"].as_array().unwrap().as_slice() else { panic!("{schema}") };
-    assert_eq!((names(a), names(b)), (vec!["a"], vec!["b"]));
+    assert_eq!((names(a), names(b)), (vec!["a", "rationale"], vec!["b", "rationale"]));
 }
 
 #[test]
 fn data_alone_may_be_an_error_unless_the_module_forbids_it() {
     for dialect in WITH_SCHEMA {
-        let schema = labels(|_| {}).project_form(dialect, Form::ANSWER).schema.unwrap();
+        let contract = labels(|_| {});
+        let schema = contract.project_form(dialect, Form::DATA).schema.unwrap();
         let error = &choice(&schema)[1];
         assert_eq!((names(error), &error["required"]), (vec!["error"], &json!(["error"])), "{dialect}");
+        // The lightest form has no error, but reads one.
+        let schema = contract.project_form(dialect, Form::ANSWER).schema.unwrap();
+        assert_eq!(names(&schema), ["label"], "{dialect}");
+        assert!(contract.accepts_error(Form::ANSWER) && !contract.has_error_arm(Form::ANSWER));
 
         let never = labels(|rules| rules.model_errors = false);
-        let schema = never.project_form(dialect, Form::ANSWER).schema.unwrap();
-        assert_eq!(names(&schema), ["label"], "{dialect}");
-        assert_eq!(never.wrapper(dialect, Form::ANSWER), None);
+        let schema = never.project_form(dialect, Form::DATA).schema.unwrap();
+        assert_eq!(names(&schema)[..2], ["label", "rationale"], "{dialect}");
+        assert_eq!(never.wrapper(dialect, Form::DATA), None);
+        assert!(!never.accepts_error(Form::ANSWER));
         let envelope = never.project_form(dialect, Form::ENVELOPE).schema.unwrap();
         assert_eq!(names(&envelope), ["ok", "meta", "data"], "{dialect}");
         assert_eq!(never.wrapper(dialect, Form::ENVELOPE), None);
@@ -91,8 +96,11 @@ fn optional_rationale_is_not_asked_for() {
     let contract = Contract::compile(&json!({ "data": data }), &rules).unwrap();
     for form in Form::ALL {
         let schema = contract.project_form(Dialect::JsonSchema, form).schema.unwrap();
-        let arm = success(&schema);
-        let data = if form.is_data() { arm } else { &arm["properties"]["data"] };
+        let data = match (form.is_data(), contract.has_error_arm(form)) {
+            (true, true) => success(&schema),
+            (true, false) => &schema,
+            (false, _) => &success(&schema)["properties"]["data"],
+        };
         assert_eq!(names(data), ["label"], "{form}");
     }
 }
