@@ -1,5 +1,7 @@
 //! Budgets: the limits of several calls to models together (docs/budgets.md).
 
+mod clients;
+
 use std::{
     collections::BTreeMap,
     fmt,
@@ -10,8 +12,10 @@ use std::{
 use cog_json::Value;
 use cog_provider::{Provider, ProviderInfo};
 use cog_spec::{Amount, Code, ErrorBody, ModelEvent, Usage};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+pub use self::clients::ClientBudgets;
 use crate::clock;
 
 /// The `Retry-After` while calls in progress may spend the rest of a budget.
@@ -50,8 +54,41 @@ struct Shared {
 #[derive(Debug)]
 struct Books {
     started: Instant,
+    /// The same in milliseconds since 1970.
+    started_ms: u64,
     account: Account,
     reserved: Reserved,
+}
+
+impl Books {
+    fn new() -> Self {
+        let started_ms = clock::millis(clock::now());
+        Self {
+            started: Instant::now(),
+            started_ms,
+            account: Account::default(),
+            reserved: Reserved::default(),
+        }
+    }
+}
+
+/// What a budget has spent in a period, as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct BudgetRecord {
+    /// When the period started, in milliseconds since 1970.
+    started_ms: u64,
+    modules: Account,
+}
+
+impl BudgetRecord {
+    /// Returns the time since its period started. A clock that was set back is no reason to spend again.
+    fn age(&self) -> Duration {
+        Duration::from_millis(clock::millis(clock::now()).saturating_sub(self.started_ms))
+    }
+
+    fn is_current(&self, period: Duration) -> bool {
+        !self.modules.0.is_empty() && self.age() < period
+    }
 }
 
 impl Budget {
@@ -73,9 +110,7 @@ impl Budget {
     }
 
     fn create(name: String, limits: BudgetLimits, period: Option<Duration>, is_of_run: bool) -> Self {
-        let books =
-            Books { started: Instant::now(), account: Account::default(), reserved: Reserved::default() };
-        let books = Mutex::new(books);
+        let books = Mutex::new(Books::new());
         Self(Arc::new(Shared { name, is_of_run, limits, period, books }))
     }
 
@@ -235,10 +270,25 @@ impl Budget {
     fn lock(&self) -> MutexGuard<'_, Books> {
         let mut books = self.0.books.lock().unwrap_or_else(PoisonError::into_inner);
         if self.0.period.is_some_and(|period| books.started.elapsed() >= period) {
-            books.started = Instant::now();
-            books.account = Account::default();
+            let reserved = std::mem::take(&mut books.reserved);
+            *books = Books { reserved, ..Books::new() };
         }
         books
+    }
+
+    /// Returns what was spent in this period.
+    fn record(&self) -> BudgetRecord {
+        let books = self.lock();
+        BudgetRecord { started_ms: books.started_ms, modules: books.account.clone() }
+    }
+
+    /// Continues the period of a record.
+    fn restore(&self, record: BudgetRecord) {
+        let mut books = self.lock();
+        if let Some(started) = Instant::now().checked_sub(record.age()) {
+            *books =
+                Books { started, started_ms: record.started_ms, account: record.modules, ..Books::new() };
+        }
     }
 }
 
@@ -544,10 +594,10 @@ pub struct BudgetUsage {
 }
 
 /// What the modules of a budget have spent.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Account(BTreeMap<String, Item>);
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Item {
     calls: u64,
     tokens: u64,

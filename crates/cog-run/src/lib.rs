@@ -62,7 +62,7 @@ mod trace_context;
 
 pub use crate::{
     asked_forms::{AskedForm, AskedForms},
-    budget::{Budget, BudgetLimits, BudgetUsage},
+    budget::{Budget, BudgetLimits, BudgetUsage, ClientBudgets},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
     client_rules::{ClientRules, ModelAccess},

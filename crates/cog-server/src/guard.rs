@@ -17,7 +17,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use cog_run::ClientRules;
+use cog_run::{ClientBudgets, ClientRules};
 use cog_spec::{Code, Envelope, ErrorBody};
 use futures_util::FutureExt as _;
 use request_log::RequestLog;
@@ -26,7 +26,7 @@ use crate::{answer, metrics::Metrics, timing};
 
 pub(crate) use self::{
     body::{Bodies, BodyLease, discard},
-    limits::{Client, ClientBudgets, Drain, Rates, Slots},
+    limits::{Client, Drain, Rates, Slots},
     origin::{Host, Hosts, Origins, Page},
     request_log::{RequestRuns, parent_span, request_id},
     token::{Access, Credential, Grant},
@@ -49,7 +49,7 @@ pub(crate) struct Guards {
     /// The rate of WebSocket messages that start no run, such as pings.
     pub(crate) messages: Rates,
     pub(crate) slots: Slots,
-    pub(crate) budgets: ClientBudgets,
+    pub(crate) budgets: Arc<ClientBudgets>,
     pub(crate) bodies: Bodies,
     pub(crate) drain: Drain,
     pub(crate) metrics: Metrics,

@@ -100,7 +100,7 @@ impl Options {
         self.run.owner = Some(caller.client.owner());
         self.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
         self.context.parent_span.clone_from(&caller.parent);
-        self.run.budgets.extend(app.guard.budgets.budget(&caller.client));
+        self.run.budgets.extend(app.guard.budgets.budget(&caller.client.owner()));
         self.run.client = caller.rules(app);
         self.run.events.push(Arc::new(caller.runs.clone()));
         if app.guard.access.has_tokens() {

@@ -1,10 +1,12 @@
 //! The server: from a listener to connections, their limits, and shutdown.
 
 use std::{
+    convert::Infallible,
     error::Error,
     future::Future,
     io,
     net::SocketAddr,
+    path::PathBuf,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -12,7 +14,7 @@ use std::{
 };
 
 use axum::{Router, body::Body, extract::ConnectInfo};
-use cog_run::{CancelReason, Runtime, sessions::Sessions};
+use cog_run::{CancelReason, ClientBudgets, Runtime, sessions::Sessions};
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -28,7 +30,7 @@ use tower::Service as _;
 use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
     broken::ModuleChecks,
-    guard::{Bodies, ClientBudgets, Drain, Guard, Guards, Hosts, Rates, Slots},
+    guard::{Bodies, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
     openai,
     routes::{self, pages},
@@ -42,6 +44,7 @@ pub struct Server {
     sessions: Sessions,
     metrics: Metrics,
     media: MediaStore,
+    budgets: Arc<ClientBudgets>,
     only_mcp: bool,
 }
 
@@ -49,7 +52,8 @@ impl Server {
     /// A server for the modules of this runtime.
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
         let media = MediaStore::new(settings.uploads.clone(), None);
-        Self { settings, runtime, sessions, metrics: Metrics::new(), media, only_mcp: false }
+        let budgets = Arc::new(ClientBudgets::new(settings.client_budget, settings.client_budget_period));
+        Self { settings, runtime, sessions, metrics: Metrics::new(), media, budgets, only_mcp: false }
     }
 
     /// Sets the metrics, which the runtime reports its runs to ([`cog_run::RuntimeBuilder::events`]).
@@ -62,6 +66,16 @@ impl Server {
     #[must_use]
     pub fn with_media(self, media: MediaStore) -> Self {
         Self { media, ..self }
+    }
+
+    /// Keeps what clients have spent in this file, so that it counts after a restart.
+    ///
+    /// # Errors
+    /// The file exists and is not one of budgets.
+    pub fn with_budget_file(self, file: PathBuf) -> io::Result<Self> {
+        let ServerSettings { client_budget, client_budget_period, .. } = self.settings;
+        let budgets = Arc::new(ClientBudgets::open(client_budget, client_budget_period, file)?);
+        Ok(Self { budgets, ..self })
     }
 
     /// Serves only `/mcp`, `/health` and `/ready`.
@@ -93,7 +107,13 @@ impl Server {
         let app = self.app(listener.local_addr()?)?;
         let router = routes::build(app.clone());
         let stop = || self.sessions.cancel_all(CancelReason::Shutdown);
-        serve_until(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
+        tokio::select! {
+            () = serve_until(listener, router, app.guard.clone(), &self.settings, shutdown, stop) => {}
+            never = save_each_second(&self.budgets) => match never {},
+        }
+        if let Err(error) = save(&self.budgets).await {
+            tracing::warn!(%error, "what clients have spent is not saved");
+        }
         Ok(())
     }
 
@@ -108,7 +128,7 @@ impl Server {
             rates: Rates::new(settings.requests_per_second, settings.request_burst),
             messages: Rates::new(settings.requests_per_second, settings.request_burst),
             slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
-            budgets: ClientBudgets::new(settings.client_budget, settings.client_budget_period),
+            budgets: Arc::clone(&self.budgets),
             bodies: Bodies::new(
                 settings.max_body_bytes,
                 settings.max_body_bytes_total,
@@ -133,6 +153,25 @@ impl Server {
             paths: routes::paths(),
         }))
     }
+}
+
+/// Saves what clients have spent while the server runs: a server that is killed forgets the last second.
+async fn save_each_second(budgets: &Arc<ClientBudgets>) -> Infallible {
+    let mut can_be_saved = true;
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        let is_saved = save(budgets).await.inspect_err(|error| {
+            if can_be_saved {
+                tracing::warn!(%error, "what clients have spent is not saved");
+            }
+        });
+        can_be_saved = is_saved.is_ok();
+    }
+}
+
+async fn save(budgets: &Arc<ClientBudgets>) -> io::Result<()> {
+    let budgets = Arc::clone(budgets);
+    tokio::task::spawn_blocking(move || budgets.save()).await?
 }
 
 // Connections: accepting them, their limits, and shutdown.

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -27,7 +27,7 @@ fn guards() -> Guards {
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
         slots: Slots::new(1, 1, &drain),
-        budgets: ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60)),
+        budgets: Arc::new(ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60))),
         bodies: Bodies::new(30 << 20, 64 << 20, Duration::from_secs(30)),
         drain,
         metrics: Metrics::new(),

@@ -18,7 +18,7 @@ use cog_run::{BudgetLimits, sessions::SessionState};
 
 use super::*;
 use crate::{
-    guard::{self, Access, Bodies, Client, ClientBudgets, Drain, Guards, Hosts, Origins, Rates, Slots},
+    guard::{self, Access, Bodies, Client, Drain, Guards, Hosts, Origins, Rates, Slots},
     metrics::{Live, Metrics},
     openai,
 };
@@ -54,7 +54,7 @@ fn guard() -> Guard {
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
         slots: Slots::new(100, 100, &drain),
-        budgets: ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60)),
+        budgets: Arc::new(ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60))),
         bodies: Bodies::new(1024, 64 << 20, Duration::from_millis(300)),
         drain,
         metrics: Metrics::new(),

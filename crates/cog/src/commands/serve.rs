@@ -100,6 +100,10 @@ pub(super) fn listen(
         ));
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
+        let server = match &serving.state_dir {
+            Some(directory) => with_budgets(server, &directory.join("budgets.json"))?,
+            None => server,
+        };
         let server = with_routes(server, args.only_mcp);
         until_signal(server, listener, signals, reloading, console).await
     })
@@ -286,6 +290,15 @@ pub(super) fn events(workers: usize) -> Result<Events, ErrorBody> {
     }
     builder.enable_all().build().map_err(|error| {
         ErrorBody::new(Code::InternalError, format!("cannot start the async runtime: {error}"))
+    })
+}
+
+/// Keeps what clients have spent in a file.
+fn with_budgets(server: Server, file: &Path) -> Result<Server, CliError> {
+    server.with_budget_file(file.to_owned()).map_err(|error| {
+        let message = format!("cannot read what clients have spent from {}: {error}", file.display());
+        let suggestion = "Remove the file to let each client begin a new period.".to_owned();
+        CliError::Usage { message, suggestion: Some(suggestion) }
     })
 }
 
