@@ -43,6 +43,7 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Findings {
         findings.extend(check_condition(&sources, "/iteration/until", until, &document, effect));
     }
     passed::routes(&sources, &mut findings);
+    passed::results(&sources, &mut findings);
     prompt(&sources, &mut findings);
     findings
 }
@@ -111,8 +112,10 @@ struct Receiver<'c> {
     /// Its name for a message: "the input of `reviewer`".
     name: String,
     known: StaticType<'c>,
-    /// Whether it is an input. An answer can be the result of several steps, and the runtime adds fields to it.
+    /// Whether it is an input. The runtime adds fields to an answer.
     is_input: bool,
+    /// Whether what is passed gives all its fields. The answer can be the result of several steps.
+    is_complete: bool,
     /// Whether it takes the place of another module, and ignores the fields that only that one has.
     is_fallback: bool,
 }
@@ -120,7 +123,7 @@ struct Receiver<'c> {
 /// A complete value that is passed on.
 struct PassedValue<'c> {
     /// What passes it: "the step".
-    by: &'static str,
+    by: String,
     value: StaticType<'c>,
     location: FindingLocation,
     rule: Rule,
@@ -131,7 +134,7 @@ struct PassedValue<'c> {
 impl<'c> Receiver<'c> {
     fn answer(sources: &Sources<'c>) -> Self {
         let name = "the answer".to_owned();
-        Self { name, known: sources.answer(), is_input: false, is_fallback: false }
+        Self { name, known: sources.answer(), is_input: false, is_complete: false, is_fallback: false }
     }
 
     /// Returns the inputs of a callee and of its fallbacks, which receive the same values.
@@ -143,14 +146,14 @@ impl<'c> Receiver<'c> {
             if is_fallback {
                 name += &format!(" (a fallback of `{}`)", plan.name_of(callee));
             }
-            Self { name, known: sources.input_of(receiving), is_input: true, is_fallback }
+            Self { name, known: sources.input_of(receiving), is_input: true, is_complete: true, is_fallback }
         })
     }
 
     /// Returns the required fields that are not given.
     fn missing(&self, gives: impl Fn(&str) -> bool) -> Vec<&str> {
         match &self.known {
-            StaticType::Schema(shape) if self.is_input => {
+            StaticType::Schema(shape) if self.is_complete => {
                 shape.required_names().into_iter().filter(|name| !gives(name)).collect()
             }
             _ => Vec::new(),

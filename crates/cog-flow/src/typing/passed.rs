@@ -8,7 +8,7 @@ use cog_schema::Types;
 
 use super::{PassedValue, Receiver, Sources, StaticType, mismatch, values};
 use crate::{
-    Callee, Finding, PromptCall, Source, Step, Target,
+    Answer, Callee, Finding, PromptCall, Source, Step, Target,
     finding::{FindingLocation, Findings},
     json_path::ValuePath,
     mapping::MappedField,
@@ -65,7 +65,7 @@ fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> impl Iterator<Item = Rec
 /// Returns what a step without a mapping passes on.
 fn passed_by_step<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> PassedValue<'c> {
     PassedValue {
-        by: "the step",
+        by: "the step".to_owned(),
         value: sources.payload(&step.from),
         location: FindingLocation::composition(format!("{pointer}/from")),
         rule: Rule::CompositionMapping,
@@ -142,7 +142,7 @@ pub(super) fn routes(sources: &Sources<'_>, findings: &mut Findings) {
         }
         let name = plan.module_of(next);
         let passed = PassedValue {
-            by: "the rule",
+            by: "the rule".to_owned(),
             value: sources.payload_of(Source::Input),
             location: FindingLocation::composition(format!("/routing/{}/next", route.index)),
             rule: Rule::CompositionMapping,
@@ -150,6 +150,59 @@ pub(super) fn routes(sources: &Sources<'_>, findings: &mut Findings) {
         };
         findings.extend(Receiver::inputs(sources, next).flat_map(|receiver| receiver.check(&passed)));
     }
+}
+
+/// Adds the results that can be the answer as they are, and that do not fit it.
+pub(super) fn results(sources: &Sources<'_>, findings: &mut Findings) {
+    let plan = sources.plan;
+    if !plan.is_complete {
+        return;
+    }
+    let receiver = Receiver { is_complete: true, ..Receiver::answer(sources) };
+    for (callee, location) in answering_results(sources) {
+        let help = match plan.answer {
+            Answer::Output => {
+                "The rule returns this result instead of the steps to `output`: remove the rule, or change a schema."
+            }
+            _ => "It is the answer as it is: add a step to `output` with a `mapping`, or change a schema.",
+        };
+        for answering in sources.answering(callee).filter(|answering| *answering != Callee::Own) {
+            let passed = PassedValue {
+                by: format!("the result of `{}`", plan.name_of(answering)),
+                value: sources.data_of(answering),
+                location: location.clone(),
+                rule: Rule::CompositionMapping,
+                help: help.to_owned(),
+            };
+            findings.extend(receiver.check(&passed));
+        }
+    }
+}
+
+/// Returns what can be the answer as it is, each with the rule or the step that makes it the result.
+fn answering_results(sources: &Sources<'_>) -> Vec<(Callee, FindingLocation)> {
+    let plan = sources.plan;
+    let is_result = plan.answer == Answer::Result;
+    let latest = sources.latest();
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for route in &plan.routes {
+        let location = FindingLocation::composition(format!("/routing/{}/next", route.index));
+        let results = route.next.as_ref().map_or(latest.as_slice(), std::slice::from_ref);
+        if is_result || route.next.is_none() {
+            let new = results.iter().filter(|callee| seen.insert(**callee));
+            found.extend(new.map(|callee| (*callee, location.clone())));
+        }
+        if route.condition.is_none() {
+            return found; // no later rule decides, and one always does
+        }
+    }
+    for callee in latest.into_iter().filter(|callee| is_result && seen.insert(*callee)) {
+        let mut steps = plan.steps.iter().filter(|step| !step.is_routed);
+        let step = steps.rfind(|step| step.targets().contains(&callee)).map_or(0, |step| step.index);
+        found.push((callee, FindingLocation::composition(format!("/dataflow/{step}/to"))));
+    }
+    found
 }
 
 /// The arguments of a call, as far as they are known.
@@ -168,7 +221,7 @@ pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCal
     let callee = Callee::Part(call.part);
     let name = sources.plan.module_of(callee);
     let passed = PassedValue {
-        by: "the call",
+        by: "the call".to_owned(),
         value: StaticType::Any,
         location: FindingLocation::Prompt(range.clone()),
         rule: Rule::PromptCall,

@@ -206,7 +206,12 @@ impl<'c> Sources<'c> {
     }
 
     fn data(&self, callee: Callee) -> StaticType<'c> {
-        StaticType::either(self.answering(callee).map(|callee| self.part_of(callee, "data")))
+        StaticType::either(self.answering(callee).map(|callee| self.data_of(callee)))
+    }
+
+    /// Returns what is known about the data of a module, without those of its fallbacks.
+    pub(crate) fn data_of(&self, callee: Callee) -> StaticType<'c> {
+        self.part_of(callee, "data")
     }
 
     /// Returns the modules that can answer a call: the callee, and the fallbacks in their order, at most one more than are

@@ -1,4 +1,7 @@
-use crate::testing::findings;
+use crate::{
+    check,
+    testing::{Modules, findings, module, shown},
+};
 
 /// Returns the findings of a step that reads `reader.output`.
 fn step(step: &str) -> Vec<String> {
@@ -183,4 +186,57 @@ fn routes_and_rounds_read_the_result_so_far() {
         "",
     );
     assert!(rounds[0].contains("the member `don` (Did you mean `done`?)"), "{rounds:?}");
+}
+
+#[test]
+fn result_that_becomes_the_answer_fits_it() {
+    let steps = "dataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}\n";
+    let parts = Modules::new().with(
+        "closed",
+        module(
+            "closed",
+            "",
+            "Do it.",
+            r#"{"input": {}, "data": {"type": "object", "properties": {"score": {"type": "string"}}}}"#,
+        ),
+    );
+    let answer = r#"{"input": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "data": {"type": "object", "required": ["score"], "properties": {"score": {"type": "number"}, "issues": {"type": "array"}}}}"#;
+    let found = |composition: &str| {
+        let lines: String = composition.lines().map(|line| format!("  {line}\n")).collect();
+        let root = module("root", &format!("composition:\n{lines}"), "", answer);
+        shown(&check(root, &parts))
+    };
+    let lacks = |by: &str, help: &str| {
+        format!(
+            "error composition-mapping: the answer requires `score`, which the result of `{by}` does not give ({help})"
+        )
+    };
+    let as_is = "It is the answer as it is: add a step to `output` with a `mapping`, or change a schema.";
+    let instead =
+        "The rule returns this result instead of the steps to `output`: remove the rule, or change a schema.";
+    let rule = "routing:\n  - {condition: $.data.done, next: ";
+    assert_eq!(found(&format!("{steps}{rule}null}}")), [lacks("reader", as_is)]);
+    assert_eq!(found(steps), [lacks("reader", as_is)], "without rules");
+    // A rule that always applies leaves the result of the steps out.
+    assert_eq!(found(&format!("{steps}routing:\n  - {{next: judge}}")), [""; 0]);
+    let fallback =
+        format!("requires: [{{name: judge, fallback: reader}}]\n{steps}routing:\n  - {{next: judge}}");
+    assert_eq!(
+        found(&fallback.replace("to: reader, mapping", "to: plain, mapping")),
+        [lacks("reader", as_is)]
+    );
+    let types = found(&format!("{steps}routing:\n  - {{next: closed}}"));
+    assert_eq!(
+        types,
+        [format!(
+            "error composition-mapping: `score` in the answer is number, but the result of `closed` passes string ({as_is})"
+        )]
+    );
+    let outputs = "  - {from: judge.output, to: output, mapping: {score: $.data.score}}\n";
+    let steps = format!(
+        "{steps}  - {{from: input, to: judge, mapping: {{text: $.text}}}}\n  - {{from: input, to: reader, as: last, mapping: {{text: $.text}}}}\n{outputs}"
+    );
+    assert_eq!(found(&format!("{steps}{rule}null}}")), [lacks("last", instead)]);
+    assert_eq!(found(&format!("{steps}{rule}plain}}")), [""; 0], "the steps to `output` give the answer");
 }
