@@ -1,12 +1,12 @@
-//! `mapping`: the fields of a target, each with the path of its value.
+//! `mapping`: the fields of a target, each with its value: paths, and constants.
+
+mod operand;
 
 use cog_json::{Limits, Value};
 use cog_spec::Aggregate;
 
-use crate::{
-    Condition, PathError,
-    json_path::{Document, JsonPath},
-};
+pub(crate) use self::operand::Operand;
+use crate::{Condition, PathError, json_path::Document};
 
 /// The maximum size of all values of a mapping, as JSON: 64 MB.
 const MAX_MAPPED: usize = 64 << 20;
@@ -15,17 +15,18 @@ const MAX_MAPPED: usize = 64 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
     fields: Vec<MappedField>,
-    /// Whether it has all fields of the manifest: no path was invalid.
+    /// Whether it has all fields of the manifest: no value was invalid.
     pub(crate) is_complete: bool,
 }
 
-/// A field of the target and the path of its value.
+/// A field of the target and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MappedField {
     pub(crate) name: String,
-    /// The path as it is written.
+    /// The value as it is written.
     pub(crate) text: String,
-    pub(crate) path: JsonPath,
+    /// What gives the value: the first that finds one.
+    pub(crate) operands: Vec<Operand>,
 }
 
 impl Mapping {
@@ -37,7 +38,7 @@ impl Mapping {
         &self.fields
     }
 
-    /// Returns the object for the target. A field whose path finds nothing is absent.
+    /// Returns the object for the target. A field whose paths find nothing is absent.
     ///
     /// # Errors
     /// When a path, or all of them, select too much.
@@ -49,7 +50,7 @@ impl Mapping {
         let document = Document::new(document);
         let mut text = String::from("{");
         for field in &self.fields {
-            let Some(value) = field.path.select(&document)? else { continue };
+            let Some(value) = field.value(&document)? else { continue };
             if text.len() > 1 {
                 text.push(',');
             }
@@ -63,6 +64,26 @@ impl Mapping {
         }
         text.push('}');
         Value::parse_within(text.as_bytes(), Limits::unbounded()).map_err(|_| PathError { max_bytes })
+    }
+}
+
+impl MappedField {
+    /// Returns whether a path reads the source of this name. A constant reads none, and belongs to each.
+    pub(crate) fn reads(&self, source: &str) -> bool {
+        let mut paths = self.operands.iter().filter_map(Operand::path).peekable();
+        paths.peek().is_none() || paths.any(|path| path.first_key().is_none_or(|key| key == source))
+    }
+
+    /// Returns the value of the last operand, or of an earlier one that finds a value other than null.
+    fn value(&self, document: &Document<'_>) -> Result<Option<Value>, PathError> {
+        let Some((last, first)) = self.operands.split_last() else { return Ok(None) };
+        for operand in first {
+            let value = operand.value(document)?.filter(|value| !value.is_null());
+            if value.is_some() {
+                return Ok(value);
+            }
+        }
+        last.value(document)
     }
 }
 
@@ -177,7 +198,7 @@ mod tests {
         let field = |(name, text): &(&str, &str)| MappedField {
             name: (*name).to_owned(),
             text: (*text).to_owned(),
-            path: JsonPath::parse(text).unwrap(),
+            operands: Operand::parse_all(text).unwrap(),
         };
         Mapping::new(fields.iter().map(field).collect(), true)
     }
@@ -189,6 +210,25 @@ mod tests {
         let found = mapping(&fields).apply(&document).unwrap();
         assert_eq!(found.to_string(), r#"{"a \"b\"":"x","list":[1,2.5],"all":[1,2.50]}"#);
         assert_eq!(mapping(&[]).apply(&document).unwrap().to_string(), "{}");
+    }
+
+    #[test]
+    fn first_operand_with_a_value_counts() {
+        let document = Value::parse(r#"{"null": null, "a": 1, "list": []}"#).unwrap();
+        for (text, expected) in [
+            ("$.none ?? 'x?? y'", r#"{"f":"x?? y"}"#),
+            ("$.null ?? $.none ?? 2.50", r#"{"f":2.50}"#),
+            ("$.none ?? $.a ?? 2", r#"{"f":1}"#),
+            ("$.none ?? $.null", r#"{"f":null}"#),
+            ("$.null ?? $.none", "{}"),
+            ("$.none ?? null", r#"{"f":null}"#),
+            ("$.list[0]??\"\\u00e9\"", r#"{"f":"é"}"#),
+            ("'formal'", r#"{"f":"formal"}"#),
+            ("[1, {\"a\": \"??\"}]", r#"{"f":[1,{"a":"??"}]}"#),
+            ("true", r#"{"f":true}"#),
+        ] {
+            assert_eq!(mapping(&[("f", text)]).apply(&document).unwrap().to_string(), expected, "{text}");
+        }
     }
 
     #[test]

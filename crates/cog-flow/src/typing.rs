@@ -8,8 +8,9 @@ mod values;
 
 use std::ops::Range;
 
-use cog_module::{PromptPart, Rule};
-use cog_schema::Types;
+use cog_json::{Limits, Path, Value, Writer};
+use cog_module::{Module, PromptPart, Rule};
+use cog_schema::{Types, Violation};
 
 pub(crate) use self::{sources::Sources, static_type::StaticType};
 use crate::{
@@ -109,6 +110,8 @@ fn reference(sources: &Sources<'_>, range: &Range<usize>, part: &PromptPart) -> 
 
 /// A receiver of values.
 struct Receiver<'c> {
+    /// Its module; none if it is missing.
+    module: Option<&'c Module>,
     /// Its name for a message: "the input of `reviewer`".
     name: String,
     known: StaticType<'c>,
@@ -133,8 +136,14 @@ struct PassedValue<'c> {
 
 impl<'c> Receiver<'c> {
     fn answer(sources: &Sources<'c>) -> Self {
-        let name = "the answer".to_owned();
-        Self { name, known: sources.answer(), is_input: false, is_complete: false, is_fallback: false }
+        Self {
+            module: sources.module(Callee::Own),
+            name: "the answer".to_owned(),
+            known: sources.answer(),
+            is_input: false,
+            is_complete: false,
+            is_fallback: false,
+        }
     }
 
     /// Returns the inputs of a callee and of its fallbacks, which receive the same values.
@@ -146,7 +155,14 @@ impl<'c> Receiver<'c> {
             if is_fallback {
                 name += &format!(" (a fallback of `{}`)", plan.name_of(callee));
             }
-            Self { name, known: sources.input_of(receiving), is_input: true, is_complete: true, is_fallback }
+            Self {
+                module: sources.module(receiving),
+                name,
+                known: sources.input_of(receiving),
+                is_input: true,
+                is_complete: true,
+                is_fallback,
+            }
         })
     }
 
@@ -158,6 +174,28 @@ impl<'c> Receiver<'c> {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Returns why a constant is not a value of a field.
+    fn violation(&self, field: &str, value: &Value) -> Option<Violation> {
+        // What the context may contain is declared in the manifest, not in the input schema.
+        let module = self.module.filter(|_| field != "_context")?;
+        let mut text = String::new();
+        Writer::compact(&mut text).object(|w| {
+            w.field(field, value);
+        });
+        let object = Value::parse_within(text.as_bytes(), Limits::unbounded()).ok()?;
+        let (part, violations) = match self.is_input {
+            true => ("input", module.contract.check_input(object.node())),
+            false => ("data", module.contract.check_data(object.node()).violations),
+        };
+        let mut path = Path::root();
+        [part, field].iter().for_each(|key| path.push_key(key));
+        let path = path.to_string();
+        // Other fields are missing in this object.
+        violations.into_iter().find(|found| {
+            found.path.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
     }
 
     /// Returns why a complete value does not fit.

@@ -441,7 +441,7 @@ fn iteration(fields: &Fields<'_>) -> Option<IterationRule> {
     rule
 }
 
-/// Reads `mapping`: the fields of the target, each with a path.
+/// Reads `mapping`: the fields of the target, each with a path or a constant. A constant that is not text is returned as JSON.
 fn mapping(fields: &Fields<'_>) -> Option<Vec<(String, String)>> {
     let mut mapping = None;
     fields.section("mapping", |f| {
@@ -449,8 +449,13 @@ fn mapping(fields: &Fields<'_>) -> Option<Vec<(String, String)>> {
         for entry in f.entries() {
             f.know(&entry.key);
             match &entry.value.content {
-                Content::Text(path) => paths.push((entry.key.clone(), path.clone())),
-                _ => f.wrong_type(&entry.key, &entry.value, "a JSONPath such as `$.text`"),
+                Content::Text(text) => paths.push((entry.key.clone(), text.clone())),
+                Content::Null => f.wrong_type(
+                    &entry.key,
+                    &entry.value,
+                    "a path such as `$.text`, or a constant such as `'none'`",
+                ),
+                _ => paths.push((entry.key.clone(), entry.value.to_json().to_string())),
             }
         }
         mapping = Some(paths);

@@ -70,6 +70,20 @@ impl Node {
         let Content::Map(entries) = &self.content else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
+
+    /// Returns it as JSON. The recursion is as deep as the document, whose depth is limited.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.content {
+            Content::Null => serde_json::Value::Null,
+            Content::Bool(value) => (*value).into(),
+            Content::Number(number) => number.clone().into(),
+            Content::Text(text) => text.as_str().into(),
+            Content::List(items) => items.iter().map(Self::to_json).collect(),
+            Content::Map(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
+            }
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -94,7 +94,7 @@ pub struct DataflowStep {
     pub from: Vec<String>,
     /// The targets: modules, or `output`.
     pub to: Vec<String>,
-    /// The fields of the target, each with a JSONPath; none passes everything.
+    /// The fields of the target, each with paths or a constant; none passes everything.
     pub mapping: Option<Vec<(String, String)>>,
     /// The condition under which the step runs.
     pub condition: Option<String>,

@@ -65,7 +65,7 @@ fn invalid_step_has_no_further_findings() {
         ),
         (
             "dataflow:\n  - {from: input, to: reader, mapping: {text: '$.['}}\n  - {from: reader.output, to: output, mapping: {}}",
-            "error composition-mapping: invalid path, column",
+            "error composition-mapping: invalid value, column",
         ),
         (
             "dataflow:\n  - {from: input, to: plain}\nrouting:\n  - {from: plain, condition: $.data.x == 1, next: null}",

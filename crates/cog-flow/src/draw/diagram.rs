@@ -387,10 +387,7 @@ fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Cal
             let document = builder.sources.document(step);
             let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
             let name = builder.plan.source_name(source);
-            let read = mapping
-                .fields()
-                .iter()
-                .filter(|field| is_alone || field.path.first_key().is_none_or(|key| key == name));
+            let read = mapping.fields().iter().filter(|field| is_alone || field.reads(name));
             read.map(|field| mapped_field(field, &document)).collect()
         }
         None => payload(builder, step, source, target),
@@ -398,7 +395,8 @@ fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Cal
 }
 
 fn mapped_field(field: &MappedField, document: &StaticType<'_>) -> DiagramField {
-    let types = document.select(&field.path).map_or_else(|_| "unknown".to_owned(), |known| known.describe());
+    let known: Vec<_> = field.operands.iter().filter_map(|operand| document.operand(operand).ok()).collect();
+    let types = if known.is_empty() { "unknown".to_owned() } else { StaticType::either(known).describe() };
     DiagramField { name: field.name.clone(), types, path: Some(field.text.clone()) }
 }
 

@@ -10,8 +10,7 @@ use super::Compiler;
 use crate::{
     Callee, Condition, Iteration, Mapping, Route, Selection, Source, Step, Target,
     finding::{Finding, FindingLocation},
-    json_path::JsonPath,
-    mapping::MappedField,
+    mapping::{MappedField, Operand},
 };
 
 /// The target of the answer.
@@ -292,14 +291,14 @@ impl Compiler<'_> {
         let mut fields = Vec::new();
         for (name, text) in mapping {
             let token = name.replace('~', "~0").replace('/', "~1");
-            match JsonPath::parse(text) {
-                Ok(path) => fields.push(MappedField { name: name.clone(), text: text.clone(), path }),
+            match Operand::parse_all(text) {
+                Ok(operands) => fields.push(MappedField { name: name.clone(), text: text.clone(), operands }),
                 Err(error) => {
                     let pointer = format!("/composition{pointer}/mapping/{token}");
                     self.report(Finding::invalid_text(
                         Rule::CompositionMapping,
                         pointer,
-                        "invalid path",
+                        "invalid value",
                         text,
                         error,
                     ));

@@ -11,11 +11,11 @@ use crate::{
     Answer, Callee, Finding, PromptCall, Source, Step, Target,
     finding::{FindingLocation, Findings},
     json_path::ValuePath,
-    mapping::MappedField,
+    mapping::{MappedField, Operand},
 };
 
-/// A field of a mapping, and what is known about its value; none if its path finds nothing.
-type Selected<'s, 'c> = (&'s MappedField, Option<StaticType<'c>>);
+/// A field of a mapping, and what is known about the values of its paths; a path that finds nothing has none.
+type Selected<'s, 'c> = (&'s MappedField, Vec<StaticType<'c>>);
 
 /// Adds the fields of a step that do not exist, or whose values cannot fit.
 pub(super) fn step(sources: &Sources<'_>, pointer: &str, step: &Step, findings: &mut Findings) {
@@ -73,20 +73,25 @@ fn passed_by_step<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> Pass
     }
 }
 
-/// Returns what is known about the value of a field. Adds the path if it finds nothing.
+/// Returns what is known about the values of a field's paths. Adds those that find nothing.
 fn select<'c>(
     pointer: &str,
     field: &MappedField,
     document: &StaticType<'c>,
     findings: &mut Findings,
-) -> Option<StaticType<'c>> {
-    let absent = match document.select(&field.path) {
-        Ok(known) => return Some(known),
-        Err(absent) => absent,
-    };
-    let finding = Finding::error(Rule::CompositionMapping, location(pointer, &field.name), absent.message);
-    findings.push(finding.with_suggestion(absent.suggestion));
-    None
+) -> Vec<StaticType<'c>> {
+    let mut known = Vec::new();
+    for path in field.operands.iter().filter_map(Operand::path) {
+        match document.select(path) {
+            Ok(found) => known.push(found),
+            Err(absent) => {
+                let location = location(pointer, &field.name);
+                let finding = Finding::error(Rule::CompositionMapping, location, absent.message);
+                findings.push(finding.with_suggestion(absent.suggestion));
+            }
+        }
+    }
+    known
 }
 
 /// Adds the fields of a mapping that a target does not have, or whose types do not fit.
@@ -105,10 +110,15 @@ fn fields(pointer: &str, mapped: &[Selected<'_, '_>], receiver: &Receiver<'_>, f
             findings.push(error(message).with_suggestion(receiver.known.similar(&field.name)));
             continue;
         };
-        if let Some((found, expected)) = source.as_ref().and_then(|source| mismatch(source, &target)) {
+        if let Some((found, expected)) = source.iter().find_map(|source| mismatch(source, &target)) {
             let message =
                 format!("`{}` in {} is {expected}, but the path selects {found}", field.name, receiver.name);
             findings.push(error(message).suggest("Select another value, or change one of the schemas."));
+        }
+        let constant = field.operands.iter().find_map(Operand::constant);
+        if let Some(violation) = constant.and_then(|value| receiver.violation(&field.name, value)) {
+            let message = format!("the constant does not fit {}: {}", receiver.name, violation.message);
+            findings.push(error(message).with_suggestion(violation.suggestion));
         }
     }
 }

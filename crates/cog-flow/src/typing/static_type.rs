@@ -4,7 +4,11 @@ use std::rc::Rc;
 
 use cog_schema::{Member, Shape, Types, nearest};
 
-use crate::json_path::{JsonPath, PathStep, ValuePath, WildPath, WildStep};
+use super::values;
+use crate::{
+    json_path::{JsonPath, PathStep, ValuePath, WildPath, WildStep},
+    mapping::Operand,
+};
 
 /// The maximum number of alternatives that are compared. A value with more of them can be anything.
 pub(super) const MAX_ALTERNATIVES: usize = 32;
@@ -51,7 +55,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns what is known about a value that is one of these, or all of them merged.
-    pub(super) fn either(all: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn either(all: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<_> = all.into_iter().take(MAX_ALTERNATIVES + 1).collect();
         match all.len() {
             1 => all.pop().unwrap_or(StaticType::Any),
@@ -189,6 +193,14 @@ impl<'c> StaticType<'c> {
             };
         }
         Ok(known)
+    }
+
+    /// Returns what is known about an operand of a mapping.
+    pub(crate) fn operand(&self, operand: &Operand) -> Result<StaticType<'c>, AbsentMember> {
+        match operand {
+            Operand::Path(path) => self.select(path),
+            Operand::Constant(value) => Ok(StaticType::Types(values::types_of(value.node().kind()))),
+        }
     }
 
     /// Follows the path of a mapping. A path to several values selects a list.

@@ -240,3 +240,35 @@ fn result_that_becomes_the_answer_fits_it() {
     assert_eq!(found(&format!("{steps}{rule}null}}")), [lacks("last", instead)]);
     assert_eq!(found(&format!("{steps}{rule}plain}}")), [""; 0], "the steps to `output` give the answer");
 }
+
+#[test]
+fn constants_and_defaults_fit_the_schemas() {
+    for (mapping, expected) in [
+        ("{text: \"$.data.summary ?? 'none'\", ids: [1, 2]}", ""),
+        (
+            "{text: \"$.data.summary ?? $.data.level ?? ''\", ids: '$.data.none ?? []'}",
+            "no schema defines the member `none`",
+        ),
+        ("{text: 5}", "the constant does not fit the input of `judge`: "),
+        (
+            "{text: \"'x'\", ids: \"$.data.issues ?? []\"}",
+            "`ids` in the input of `judge` is array of integer",
+        ),
+        ("{ids: [1, x]}", "the constant does not fit the input of `judge`: "),
+        ("{text: $.data.summary ?? 1}", "the constant does not fit the input of `judge`: "),
+        ("{tex: \"'x'\"}", "the input of `judge` has no field `tex` (Did you mean `text`?)"),
+        (
+            "{text: formal}",
+            "invalid value, column 1: neither a path nor a constant (Write `$.formal` for a path, or `'formal'` for a text.)",
+        ),
+    ] {
+        let found = step(&format!("{{from: reader.output, to: judge, mapping: {mapping}}}"));
+        match expected {
+            "" => assert_eq!(found, [""; 0], "{mapping}"),
+            expected => assert!(found.len() == 1 && found[0].contains(expected), "{mapping}: {found:?}"),
+        }
+    }
+    let answer =
+        step("{from: reader.output, to: output, mapping: {score: \"'high'\", issues: \"$.data.issues\"}}");
+    assert!(answer.len() == 1 && answer[0].contains("the constant does not fit the answer: "), "{answer:?}");
+}
