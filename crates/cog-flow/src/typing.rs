@@ -35,6 +35,7 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Findings {
         check_step(&sources, step, &mut findings);
     }
     findings.extend(passed::answer(&sources));
+    passed::optional_answer(&sources, &mut findings);
     reach::rules(&sources, &mut findings);
     if let Some(iteration) = &plan.iteration
         && let Some(until) = &iteration.until

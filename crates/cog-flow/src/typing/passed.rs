@@ -11,7 +11,7 @@ use crate::{
     Answer, Callee, Finding, PromptCall, Source, Step, Target,
     finding::{FindingLocation, Findings},
     json_path::ValuePath,
-    mapping::{MappedField, Operand},
+    mapping::{MappedField, Mapping, Operand},
 };
 
 /// A field of a mapping, and what is known about the values of its paths; a path that finds nothing has none.
@@ -33,7 +33,30 @@ pub(super) fn step(sources: &Sources<'_>, pointer: &str, step: &Step, findings: 
         if mapping.is_complete {
             findings.extend(missing(pointer, &names, &receiver));
         }
+        let required: HashSet<&str> = receiver.missing(|_| false).into_iter().collect();
+        for field in mapping.fields().iter().filter(|field| required.contains(field.name.as_str())) {
+            let lacking = sources.lacking(step, field);
+            findings.extend(lacking.map(|callee| lacks(sources, callee, field, pointer, &receiver)));
+        }
     }
+}
+
+/// Returns the warning about a required field whose value is missing if an optional part fails.
+fn lacks(
+    sources: &Sources<'_>,
+    callee: Callee,
+    field: &MappedField,
+    pointer: &str,
+    receiver: &Receiver<'_>,
+) -> Finding {
+    let MappedField { name, text, .. } = field;
+    let result = sources.plan.name_of(callee);
+    let message = format!(
+        "{} requires `{name}`, which is left out when an optional part fails and `{result}` has no result",
+        receiver.name
+    );
+    Finding::warning(Rule::CompositionMapping, location(pointer, name), message)
+        .suggest(format!("Add a default: `{text} ?? VALUE`, or let the schema not require it."))
 }
 
 /// Returns the fields that the answer requires, and that no step to `output` gives.
@@ -41,7 +64,7 @@ pub(super) fn answer(sources: &Sources<'_>) -> Option<Finding> {
     let plan = sources.plan;
     let first = plan.outputs.first().filter(|_| plan.is_complete)?;
     let shape = plan.module.contract.shape("data")?;
-    let mapped = plan.outputs.iter().flat_map(|step| &step.mapping).flat_map(|mapping| mapping.fields());
+    let mapped = plan.outputs.iter().flat_map(|step| &step.mapping).flat_map(Mapping::fields);
     let mapped: HashSet<&str> = mapped.map(|field| field.name.as_str()).collect();
     let complete = plan.outputs.iter().filter(|step| step.mapping.is_none());
     let payloads: Vec<StaticType<'_>> = complete.map(|step| sources.payload(&step.from)).collect();
@@ -55,6 +78,43 @@ pub(super) fn answer(sources: &Sources<'_>) -> Option<Finding> {
     let location = FindingLocation::composition(format!("/dataflow/{}", first.index));
     let help = format!("Add `{}:` with a path to `mapping`.", missing.first().copied().unwrap_or_default());
     Some(Finding::error(Rule::CompositionMapping, location, message).suggest(help))
+}
+
+/// Adds the fields that the answer requires, and that no step to `output` gives if an optional part fails.
+pub(super) fn optional_answer(sources: &Sources<'_>, findings: &mut Findings) {
+    let plan = sources.plan;
+    let Some(shape) = plan.module.contract.shape("data").filter(|_| plan.is_complete) else { return };
+    let receiver = Receiver::answer(sources);
+    for name in shape.required_names() {
+        let mut lacking = Vec::new();
+        for step in &plan.outputs {
+            let field =
+                step.mapping.as_ref().map(|mapping| mapping.fields().iter().find(|field| field.name == name));
+            let is_given = match field {
+                Some(field) => field.is_some(),
+                None => sources.payload(&step.from).member(name).is_some(),
+            };
+            if is_given {
+                let field = field.flatten();
+                lacking.push(sources.lacking_in_answer(step, field).map(|callee| (step, field, callee)));
+            }
+        }
+        let Some(lacking) = lacking.into_iter().collect::<Option<Vec<_>>>() else { continue };
+        let Some((step, field, callee)) = lacking.first() else { continue };
+        let pointer = format!("/dataflow/{}", step.index);
+        findings.push(match field {
+            Some(field) => lacks(sources, *callee, field, &pointer, &receiver),
+            None => {
+                let result = plan.name_of(*callee);
+                let message = format!(
+                    "the answer requires `{name}`, which is left out when an optional part fails and `{result}` has no result"
+                );
+                let location = FindingLocation::composition(format!("{pointer}/from"));
+                Finding::warning(Rule::CompositionMapping, location, message)
+                    .suggest("Add a source that always has a result, and a `mapping` with a default: `$.a.b ?? VALUE`.")
+            }
+        });
+    }
 }
 
 fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> impl Iterator<Item = Receiver<'c>> {

@@ -11,16 +11,19 @@ use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
 use super::{StaticType, static_type::MAX_ALTERNATIVES};
-use crate::{Callee, Flow, Plan, Selection, Source, Step, Target};
+use crate::{
+    Callee, Flow, Plan, Selection, Source, Step, Target,
+    json_path::JsonPath,
+    mapping::{MappedField, Operand},
+};
 
 /// The sources of one plan.
 pub(crate) struct Sources<'c> {
     pub(crate) plan: &'c Plan,
     flow: &'c Flow,
-    /// The modules that have a result in every run that completes the steps, and the number of steps after which they have one.
-    certain: HashMap<Callee, usize>,
-    /// The steps that run in each of these runs, by their indices.
-    certain_steps: HashSet<usize>,
+    certain: Certainty,
+    /// What is certain if no optional part fails.
+    if_all_succeed: Certainty,
     /// What is known about the envelope of each callee that was read.
     envelopes: RefCell<HashMap<Callee, StaticType<'c>>>,
     /// What is known about the `meta` of every envelope.
@@ -29,40 +32,109 @@ pub(crate) struct Sources<'c> {
     latest: OnceCell<StaticType<'c>>,
 }
 
+/// What is certain in every run that completes the steps.
+#[derive(Default)]
+struct Certainty {
+    /// The modules that have a result, and the number of steps after which they have one.
+    results: HashMap<Callee, usize>,
+    /// The steps that run, by their indices.
+    steps: HashSet<usize>,
+}
+
 impl<'c> Sources<'c> {
     pub(crate) fn new(flow: &'c Flow, plan: &'c Plan) -> Self {
         let mut sources = Self {
             plan,
             flow,
-            certain: HashMap::new(),
-            certain_steps: HashSet::new(),
+            certain: Certainty::default(),
+            if_all_succeed: Certainty::default(),
             envelopes: RefCell::default(),
             common_meta: OnceCell::new(),
             latest: OnceCell::new(),
         };
-        let called = plan.calls.iter().map(|call| Callee::Part(call.part));
-        sources.certain =
-            called.filter(|callee| sources.is_required(*callee)).map(|callee| (callee, 0)).collect();
+        sources.certain = sources.certainty(|callee| sources.is_required(callee));
+        sources.if_all_succeed = sources.certainty(|_| true);
+        sources
+    }
+
+    /// Returns what is certain if these parts give a result whenever they run.
+    fn certainty(&self, succeeds: impl Fn(Callee) -> bool) -> Certainty {
+        let mut known = Certainty::default();
+        let called = self.plan.calls.iter().map(|call| Callee::Part(call.part));
+        known.results = called.filter(|callee| succeeds(*callee)).map(|callee| (callee, 0)).collect();
         // In the order of the manifest: whether a step certainly runs depends on the results of the steps before it.
-        for step in plan.steps.iter().filter(|step| !step.is_routed && step.condition.is_none()) {
-            if step.from.sources.iter().any(|source| sources.has_result(*source, step.index)) {
-                sources.certain_steps.insert(step.index);
-                for target in step.targets() {
-                    if sources.is_required(*target) {
-                        sources.certain.entry(*target).or_insert(step.index + 1);
-                    }
+        for step in self.plan.steps.iter().filter(|step| !step.is_routed && step.condition.is_none()) {
+            if step.from.sources.iter().any(|source| self.is_given(*source, step.index, &known)) {
+                known.steps.insert(step.index);
+                for target in step.targets().iter().filter(|target| succeeds(**target)) {
+                    known.results.entry(*target).or_insert(step.index + 1);
                 }
             }
         }
-        sources
+        known
+    }
+
+    /// Returns whether a source has a value after so many steps.
+    fn is_given(&self, source: Source, steps: usize, known: &Certainty) -> bool {
+        match source {
+            Source::Input => !self.part_of(Callee::Own, "input").types().meet(Types::NULL),
+            Source::Output(callee) => known.results.get(&callee).is_some_and(|after| *after <= steps),
+        }
     }
 
     /// Returns whether a source certainly has a value after so many steps.
     fn has_result(&self, source: Source, steps: usize) -> bool {
+        self.is_given(source, steps, &self.certain)
+    }
+
+    /// Returns the callee of a source that has no value for a step if, and only if, an optional part fails.
+    fn optional(&self, source: Source, step: &Step) -> Option<Callee> {
+        let steps = last_step_before(step);
+        let is_optional =
+            !self.has_result(source, steps) && self.is_given(source, steps, &self.if_all_succeed);
         match source {
-            Source::Input => !self.part_of(Callee::Own, "input").types().meet(Types::NULL),
-            Source::Output(callee) => self.certain.get(&callee).is_some_and(|after| *after <= steps),
+            Source::Output(callee) if is_optional => Some(callee),
+            _ => None,
         }
+    }
+
+    /// Returns the result without which a field of a step is left out, if an optional part fails.
+    pub(crate) fn lacking(&self, step: &Step, field: &MappedField) -> Option<Callee> {
+        let mut paths = field.operands.iter().map(|operand| self.lacking_path(step, operand));
+        let first = paths.next()??;
+        paths.all(|path| path.is_some()).then_some(first)
+    }
+
+    /// Returns the result without which an operand finds nothing.
+    fn lacking_path(&self, step: &Step, operand: &Operand) -> Option<Callee> {
+        let Operand::Path(path @ JsonPath::One(_)) = operand else { return None };
+        let sources = step.from.sources.as_slice();
+        // Without the only source, the step does not run.
+        match step.from.aggregate {
+            _ if sources.len() == 1 => None,
+            Some(Aggregate::Array) => None,
+            Some(Aggregate::Merge | Aggregate::First) => {
+                let mut giving =
+                    sources.iter().filter(|source| self.source(**source, true).select(path).is_ok());
+                let first = self.optional(*giving.next()?, step)?;
+                giving.all(|source| self.optional(*source, step).is_some()).then_some(first)
+            }
+            None => {
+                let name = path.first_key()?;
+                let source = sources.iter().find(|source| self.plan.source_name(**source) == name)?;
+                self.optional(*source, step)
+            }
+        }
+    }
+
+    /// Returns the result without which a step to `output` does not give a field, if an optional part fails.
+    pub(crate) fn lacking_in_answer(&self, step: &Step, field: Option<&MappedField>) -> Option<Callee> {
+        if step.condition.is_some() {
+            return None;
+        }
+        let mut sources = step.from.sources.iter().map(|source| self.optional(*source, step));
+        let first = sources.next().flatten().filter(|_| sources.all(|source| source.is_some()));
+        first.or_else(|| self.lacking(step, field?))
     }
 
     /// Returns whether the composition fails without a result of this module.
@@ -76,8 +148,7 @@ impl<'c> Sources<'c> {
     /// Returns what `$` is in the mapping and the condition of a step. In rounds, the result can be missing in the first one.
     pub(crate) fn document(&self, step: &Step) -> StaticType<'c> {
         let is_once = self.plan.iteration.is_none();
-        let is_last = step.is_routed || step.to == Target::Output;
-        let before = if is_last { usize::MAX } else { step.index };
+        let before = last_step_before(step);
         self.selected(&step.from, |source| self.source(source, is_once && self.has_result(source, before)))
     }
 
@@ -261,8 +332,14 @@ impl<'c> Sources<'c> {
     /// Returns the index of the last target that certainly has a result after a step; none if no target has.
     fn certain_target(&self, step: &Step) -> Option<usize> {
         let certain = step.targets().iter().rposition(|target| self.is_required(*target));
-        certain.filter(|_| self.certain_steps.contains(&step.index))
+        certain.filter(|_| self.certain.steps.contains(&step.index))
     }
+}
+
+/// Returns how many steps have run before a step reads its sources.
+fn last_step_before(step: &Step) -> usize {
+    let is_last = step.is_routed || step.to == Target::Output;
+    if is_last { usize::MAX } else { step.index }
 }
 
 /// Returns what is known about an envelope with these parts. An error is not a result.

@@ -272,3 +272,87 @@ fn constants_and_defaults_fit_the_schemas() {
         step("{from: reader.output, to: output, mapping: {score: \"'high'\", issues: \"$.data.issues\"}}");
     assert!(answer.len() == 1 && answer[0].contains("the constant does not fit the answer: "), "{answer:?}");
 }
+
+#[test]
+fn value_of_an_optional_part_for_a_required_field_is_a_warning() {
+    let head = "requires: [{name: judge, optional: true}]\ndataflow:\n  - {from: input, to: judge, mapping: {text: $.text}}\n";
+    let lacks = |field: &str, path: &str, whose: &str, result: &str| {
+        format!(
+            "warning composition-mapping: {whose} requires `{field}`, which is left out when an optional part fails and `{result}` has \
+             no result (Add a default: `{path} ?? VALUE`, or let the schema not require it.)"
+        )
+    };
+    let reader = "the input of `reader`";
+    for (step, expected) in [
+        (
+            "{from: [input, judge.output], to: reader, mapping: {text: $.judge.data.rationale}}",
+            vec![lacks("text", "$.judge.data.rationale", reader, "judge")],
+        ),
+        // With a default, or another value, it is given.
+        (
+            "{from: [input, judge.output], to: reader, mapping: {text: \"$.judge.data.rationale ?? 'none'\"}}",
+            vec![],
+        ),
+        (
+            "{from: [input, judge.output], to: reader, mapping: {text: $.judge.data.rationale ?? $.input.text}}",
+            vec![],
+        ),
+        // Without the result, the step does not run; and its target has no result.
+        ("{from: judge.output, to: reader, mapping: {text: $.data.rationale}}", vec![]),
+        (
+            "{from: judge.output, to: plain}\n  - {from: [input, plain.output], to: reader, mapping: {text: $.plain.data.x}}",
+            vec![lacks("text", "$.plain.data.x", reader, "plain")],
+        ),
+        // A step with a condition can be skipped for other reasons.
+        (
+            "{from: input, to: plain, condition: exists($.text)}\n  - {from: [input, plain.output], to: reader, mapping: {text: $.plain.data.x}}",
+            vec![],
+        ),
+        ("{from: [judge.output, input], aggregate: first, to: reader, mapping: {text: $.text}}", vec![]),
+        (
+            "{from: [judge.output, input], aggregate: merge, to: reader, mapping: {text: $.data.rationale}}",
+            vec![lacks("text", "$.data.rationale", reader, "judge")],
+        ),
+    ] {
+        let found = findings(&format!("{head}  - {step}"), "Answer {{judge.data}}.");
+        assert_eq!(found, expected, "{step}");
+    }
+    let called = findings(
+        "dataflow:\n  - {from: [input, judge.output], to: reader, mapping: {text: $.judge.data.rationale}}",
+        "Judge: @call:judge()[optional] {{reader.data}}",
+    );
+    assert_eq!(called, [lacks("text", "$.judge.data.rationale", reader, "judge")]);
+}
+
+#[test]
+fn value_of_an_optional_part_in_a_required_field_of_the_answer_is_a_warning() {
+    let answer = r#"{"input": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "data": {"type": "object", "required": ["score"], "properties": {"score": {"type": "number"}}}}"#;
+    let found = |outputs: &str| {
+        let steps = format!(
+            "requires: [{{name: judge, optional: true}}]\ndataflow:\n  - {{from: input, to: judge, mapping: {{text: $.text}}}}\n{outputs}"
+        );
+        let lines: String = steps.lines().map(|line| format!("  {line}\n")).collect();
+        shown(&check(module("root", &format!("composition:\n{lines}"), "", answer), &Modules::new()))
+    };
+    let message = "the answer requires `score`, which is left out when an optional part fails and `judge` has no result";
+    for (outputs, is_found) in [
+        ("  - {from: judge.output, to: output}", true),
+        ("  - {from: judge.output, to: output, mapping: {score: $.data.score}}", true),
+        ("  - {from: [input, judge.output], to: output, mapping: {score: $.judge.data.score}}", true),
+        ("  - {from: [input, judge.output], to: output, mapping: {score: $.judge.data.score ?? 0}}", false),
+        // One of the steps always gives it.
+        ("  - {from: input, to: output, mapping: {score: 0}}\n  - {from: judge.output, to: output}", false),
+        (
+            "  - {from: judge.output, to: output, condition: $.ok}\n  - {from: input, to: output, mapping: {score: 0}}",
+            false,
+        ),
+    ] {
+        let found = found(outputs);
+        assert_eq!(found.len(), usize::from(is_found), "{outputs}: {found:?}");
+        assert!(
+            found.iter().all(|found| found.contains(message) && found.starts_with("warning")),
+            "{found:?}"
+        );
+    }
+}
