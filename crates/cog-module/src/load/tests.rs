@@ -74,6 +74,14 @@ fn v0_warns_about_unknown_constraints() {
 }
 
 #[test]
+fn unknown_key_of_a_part_names_the_key_of_the_part() {
+    let parts = "composition:\n  requires: [{ name: other, timeout: 30 }]\n";
+    let module = Directory::v22().with("module.yaml", MANIFEST.to_owned() + parts).load().unwrap();
+    let found: Vec<_> = module.warnings.iter().map(|found| found.suggestion.as_deref()).collect();
+    assert_eq!(found, [Some("Did you mean `timeout_ms`?")]);
+}
+
+#[test]
 fn v1_prompt_is_the_text_after_the_front_matter() {
     let module = example("format-v1");
     assert!(!module.prompt.text().contains("responsibility:"), "{}", module.prompt.text());

@@ -295,7 +295,10 @@ impl<'a> Fields<'a> {
             let message = format!("unknown key `{}{}`; it is ignored", self.prefix, shown(&entry.key));
             let near = contained(&entry.key, &known).or_else(|| nearest(&entry.key, known.iter().copied()));
             let near = near.map(|key| format!("Did you mean `{key}`?"));
-            let help = elsewhere(&entry.key).or_else(|| self.belongs(&entry.key)).or(near);
+            // The manifest has `timeout_ms` for a part.
+            let is_short = known.iter().any(|key| key.strip_prefix(entry.key.as_str()) == Some("_ms"));
+            let help =
+                elsewhere(&entry.key).filter(|_| !is_short).or_else(|| self.belongs(&entry.key)).or(near);
             let help = help.unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
         }
