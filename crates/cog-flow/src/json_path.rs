@@ -3,7 +3,6 @@
 use std::{cell::OnceCell, fmt, io, ops::Range};
 
 use cog_json::{Key, Limits, Node, Value};
-use cog_spec::{Code, ErrorBody};
 use serde_json_path::JsonPath as Query;
 use thiserror::Error;
 
@@ -21,17 +20,26 @@ pub(crate) enum JsonPath {
     Many(Box<Query>, WildPath),
 }
 
-/// The values that a mapping selects are too large (E1005).
+/// What a step selects cannot be passed on (E1005).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the selected values exceed {max_bytes} bytes")]
 #[non_exhaustive]
-pub struct PathError {
-    /// The limit that they exceed.
-    pub max_bytes: usize,
+pub enum PathError {
+    /// The values are larger than this limit.
+    #[error("the selected values exceed {0} bytes")]
+    TooLarge(usize),
+    /// `each` selects a list with so many elements.
+    #[error("`each` selects {0} elements; the maximum is {MAX_ELEMENTS}")]
+    TooMany(usize),
+    /// `each` selects a value of this type.
+    #[error("`each` selects {0}, not a list")]
+    NotAList(&'static str),
 }
 
+/// The maximum number of elements for which a step runs.
+pub(crate) const MAX_ELEMENTS: usize = 10_000;
+
 /// The values of one path are too large.
-const TOO_LARGE: PathError = PathError { max_bytes: MAX_RESULT };
+const TOO_LARGE: PathError = PathError::TooLarge(MAX_RESULT);
 
 /// A document from which paths select values.
 pub(crate) struct Document<'v> {
@@ -43,13 +51,6 @@ pub(crate) struct Document<'v> {
 impl<'v> Document<'v> {
     pub(crate) const fn new(value: &'v Value) -> Self {
         Self { value, copy: OnceCell::new() }
-    }
-}
-
-impl From<PathError> for ErrorBody {
-    fn from(error: PathError) -> Self {
-        ErrorBody::new(Code::InputTooLarge, error.to_string())
-            .suggest("Select fewer values: name the members instead of `..` and `*`.")
     }
 }
 

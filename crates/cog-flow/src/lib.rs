@@ -22,6 +22,6 @@ pub use draw::{Diagram, DiagramEdge, DiagramField, DiagramNode, EdgeKind, NodeKi
 pub use finding::Finding;
 pub use flow::Flow;
 pub use json_path::PathError;
-pub use mapping::{Answer, Callee, Mapping, PlanId, Selection, Source, Step, Target};
+pub use mapping::{Answer, Callee, Each, Items, Mapping, PlanId, Selection, Source, Step, Target};
 pub use plan::{Iteration, Mention, Part, Plan, PromptCall, Route, called_modules};
 pub use results::{Results, as_text};

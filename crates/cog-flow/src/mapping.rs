@@ -6,7 +6,10 @@ use cog_json::{Limits, Value};
 use cog_spec::Aggregate;
 
 pub(crate) use self::operand::Operand;
-use crate::{Condition, PathError, json_path::Document};
+use crate::{
+    Condition, PathError,
+    json_path::{Document, JsonPath},
+};
 
 /// The maximum size of all values of a mapping, as JSON: 64 MB.
 const MAX_MAPPED: usize = 64 << 20;
@@ -43,14 +46,50 @@ impl Mapping {
     /// # Errors
     /// When a path, or all of them, select too much.
     pub(crate) fn apply(&self, document: &Value) -> Result<Value, PathError> {
-        self.apply_within(document, MAX_MAPPED)
+        let document = Document::new(document);
+        self.write(MAX_MAPPED, |operand, _| operand.value(&document))
     }
 
-    fn apply_within(&self, document: &Value, max_bytes: usize) -> Result<Value, PathError> {
+    /// Returns the values that do not depend on the element of a list, for each operand in order.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub(crate) fn shared(&self, document: &Value) -> Result<Vec<Option<Value>>, PathError> {
         let document = Document::new(document);
+        let operands = self.fields.iter().flat_map(|field| &field.operands);
+        operands.map(|operand| operand.value(&document)).collect()
+    }
+
+    /// Returns the object for the target that receives one element.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub(crate) fn apply_to(
+        &self,
+        shared: &[Option<Value>],
+        element: &Value,
+        index: usize,
+    ) -> Result<Value, PathError> {
+        let element = Document::new(element);
+        self.write(MAX_MAPPED, |operand, number| match operand {
+            Operand::Item(path) => path.select(&element),
+            Operand::Index => Ok(Some(Value::from(serde_json::Value::from(index)))),
+            Operand::Path(_) | Operand::Constant(_) => Ok(shared.get(number).cloned().flatten()),
+        })
+    }
+
+    /// Writes the object with the values that `value` returns for operands and their numbers.
+    fn write(
+        &self,
+        max_bytes: usize,
+        value: impl Fn(&Operand, usize) -> Result<Option<Value>, PathError>,
+    ) -> Result<Value, PathError> {
         let mut text = String::from("{");
+        let mut first = 0;
         for field in &self.fields {
-            let Some(value) = field.value(&document)? else { continue };
+            let found = field.value(|operand, number| value(operand, first + number))?;
+            first += field.operands.len();
+            let Some(value) = found else { continue };
             if text.len() > 1 {
                 text.push(',');
             }
@@ -59,11 +98,11 @@ impl Mapping {
             value.node().write(&mut text);
             // After each field, so that a mapping that selects too much stops before it has copied everything.
             if text.len() > max_bytes {
-                return Err(PathError { max_bytes });
+                return Err(PathError::TooLarge(max_bytes));
             }
         }
         text.push('}');
-        Value::parse_within(text.as_bytes(), Limits::unbounded()).map_err(|_| PathError { max_bytes })
+        Value::parse_within(text.as_bytes(), Limits::unbounded()).map_err(|_| PathError::TooLarge(max_bytes))
     }
 }
 
@@ -75,15 +114,18 @@ impl MappedField {
     }
 
     /// Returns the value of the last operand, or of an earlier one that finds a value other than null.
-    fn value(&self, document: &Document<'_>) -> Result<Option<Value>, PathError> {
-        let Some((last, first)) = self.operands.split_last() else { return Ok(None) };
-        for operand in first {
-            let value = operand.value(document)?.filter(|value| !value.is_null());
-            if value.is_some() {
-                return Ok(value);
+    fn value(
+        &self,
+        value: impl Fn(&Operand, usize) -> Result<Option<Value>, PathError>,
+    ) -> Result<Option<Value>, PathError> {
+        let mut found = None;
+        for (number, operand) in self.operands.iter().enumerate() {
+            found = value(operand, number)?;
+            if found.as_ref().is_some_and(|found| !found.is_null()) {
+                break;
             }
         }
-        last.value(document)
+        Ok(found)
     }
 }
 
@@ -104,6 +146,38 @@ pub struct Step {
     pub condition: Option<Condition>,
     /// Whether it runs only when a route names its target.
     pub is_routed: bool,
+    /// The list for each of whose elements its target runs; none runs it once.
+    pub each: Option<Each>,
+}
+
+/// `each`: a step that runs its target for each element of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Each {
+    pub(crate) path: JsonPath,
+    /// The path as it is written.
+    pub(crate) text: String,
+    /// The maximum number of elements at the same time; none for the runtime's own.
+    pub max_parallel: Option<usize>,
+}
+
+/// The elements for which a step runs, and the values that all of them receive.
+#[derive(Debug)]
+pub struct Items {
+    pub(crate) elements: Vec<Value>,
+    /// The values of the mapping that do not depend on the element, for each operand in order.
+    pub(crate) shared: Vec<Option<Value>>,
+}
+
+impl Items {
+    /// Returns the number of elements, at most 10,000.
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Returns whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
 }
 
 impl Step {
@@ -198,7 +272,7 @@ mod tests {
         let field = |(name, text): &(&str, &str)| MappedField {
             name: (*name).to_owned(),
             text: (*text).to_owned(),
-            operands: Operand::parse_all(text).unwrap(),
+            operands: Operand::parse_all(text, true).unwrap(),
         };
         Mapping::new(fields.iter().map(field).collect(), true)
     }
@@ -235,7 +309,27 @@ mod tests {
     fn values_of_all_fields_are_bounded() {
         let document = Value::parse(&format!("{{\"text\": \"{}\"}}", "x".repeat(100))).unwrap();
         let twice = mapping(&[("a", "$.text"), ("b", "$.text")]);
-        assert_eq!(twice.apply_within(&document, 200), Err(PathError { max_bytes: 200 }));
-        assert!(twice.apply_within(&document, 300).is_ok());
+        let document = Document::new(&document);
+        let within = |max_bytes| twice.write(max_bytes, |operand, _| operand.value(&document));
+        assert_eq!(within(200), Err(PathError::TooLarge(200)));
+        assert!(within(300).is_ok());
+    }
+
+    #[test]
+    fn element_and_shared_values_are_mapped() {
+        let document = Value::parse(r#"{"lang": "de", "kind": null}"#).unwrap();
+        let fields = [
+            ("text", "item.text"),
+            ("lang", "item.lang ?? $.lang"),
+            ("kind", "$.kind ?? item.kind"),
+            ("number", "index"),
+            ("all", "item"),
+        ];
+        let mapping = mapping(&fields);
+        let shared = mapping.shared(&document).unwrap();
+        let element = Value::parse(r#"{"text": "a", "kind": 1}"#).unwrap();
+        let found = mapping.apply_to(&shared, &element, 3).unwrap();
+        let expected = r#"{"text":"a","lang":"de","kind":1,"number":3,"all":{"text": "a", "kind": 1}}"#;
+        assert_eq!(found, Value::parse(expected).unwrap());
     }
 }

@@ -6,7 +6,12 @@ mod parts;
 mod steps;
 mod usage;
 
-use std::{collections::HashMap, ops::Range, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+    time::Duration,
+};
 
 use cog_module::{Module, Rule};
 use cog_spec::{Code, Composition, Pattern, Tier};
@@ -56,6 +61,8 @@ pub struct Plan {
     pub outputs: Vec<Step>,
     /// Where the answer comes from.
     pub answer: Answer,
+    /// What runs for each element of a list: its result is a list.
+    pub(crate) mapped: HashSet<Callee>,
     /// The index of each part by its name.
     pub(crate) part_names: HashMap<String, usize>,
     /// Whether it has all that the manifest has: no step, rule or condition was invalid.
@@ -182,6 +189,7 @@ struct Compiler<'m> {
     outputs: Vec<Step>,
     routes: Vec<Route>,
     iteration: Option<Iteration>,
+    mapped: HashSet<Callee>,
     /// The modules that an invalid step or rule runs. They are not reported as modules that nothing runs.
     dropped: Vec<Callee>,
     findings: Findings,
@@ -200,6 +208,7 @@ pub(crate) fn compile(module: &Arc<Module>) -> PlanDraft {
         outputs: Vec::new(),
         routes: Vec::new(),
         iteration: None,
+        mapped: HashSet::new(),
         dropped: Vec::new(),
         findings: Findings::default(),
     };
@@ -213,6 +222,7 @@ pub(crate) fn compile(module: &Arc<Module>) -> PlanDraft {
     compiler.routing(&composition.routing);
     compiler.iteration(composition);
     compiler.repeated_runs(composition);
+    compiler.mixed_results(composition);
     compiler.mark_targets();
     compiler.references();
     compiler.usage(composition);
@@ -274,6 +284,7 @@ impl Compiler<'_> {
             routes: self.routes,
             outputs: self.outputs,
             answer,
+            mapped: self.mapped,
             part_names: self.parts.by_name,
             is_complete: !self.findings.has_errors(),
         };

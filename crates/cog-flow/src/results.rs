@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use cog_json::{Limits, Node, Value, Writer};
+use cog_json::{Kind, Limits, Node, Value, Writer};
 use cog_module::PromptPart;
 use cog_spec::Aggregate;
 
-use crate::{Callee, Iteration, PathError, Plan, Route, Selection, Source, Step, json_path::ValuePath};
+use crate::{
+    Callee, Items, Iteration, PathError, Plan, Route, Selection, Source, Step,
+    json_path::{Document, MAX_ELEMENTS, ValuePath},
+};
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.
 #[derive(Debug, Clone)]
@@ -107,6 +110,36 @@ impl Plan {
         match &step.mapping {
             Some(mapping) => mapping.apply(&self.selected(&step.from, results, View::Envelope)),
             None => Ok(self.selected(&step.from, results, View::Payload)),
+        }
+    }
+
+    /// Returns the elements for which a step runs; none if it runs once.
+    ///
+    /// # Errors
+    /// When the list is too long or no list, or a path selects too much (E1005).
+    pub fn items(&self, step: &Step, results: &Results) -> Result<Option<Items>, PathError> {
+        let Some(each) = &step.each else { return Ok(None) };
+        let document = self.selected(&step.from, results, View::Envelope);
+        let list = each.path.select(&Document::new(&document))?.unwrap_or_default();
+        match list.node().kind() {
+            Kind::Null | Kind::Array if list.node().len() <= MAX_ELEMENTS => {}
+            Kind::Null | Kind::Array => return Err(PathError::TooMany(list.node().len())),
+            other => return Err(PathError::NotAList(other.as_str())),
+        }
+        let elements = list.elements().map(|element| list.child(element)).collect();
+        let shared = step.mapping.as_ref().map(|mapping| mapping.shared(&document)).transpose()?;
+        Ok(Some(Items { elements, shared: shared.unwrap_or_default() }))
+    }
+
+    /// Returns the input of a module for one of the elements.
+    ///
+    /// # Errors
+    /// As [`Plan::values`].
+    pub fn item_values(&self, step: &Step, items: &Items, index: usize) -> Result<Value, PathError> {
+        let element = items.elements.get(index).cloned().unwrap_or_default();
+        match &step.mapping {
+            Some(mapping) => mapping.apply_to(&items.shared, &element, index),
+            None => Ok(element),
         }
     }
 

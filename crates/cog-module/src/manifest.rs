@@ -376,6 +376,8 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
 
 /// The maximum of `max_depth`.
 const MAX_DEPTH: u32 = 32;
+/// The maximum of `max_parallel`.
+const MAX_PARALLEL: u32 = 1_000;
 /// The maximum of `iteration.max_rounds`.
 const MAX_ROUNDS: u32 = 100;
 /// The maximum of a duration in milliseconds: one day.
@@ -414,6 +416,8 @@ fn step(f: &Fields<'_>) -> DataflowStep {
         condition: f.text("condition"),
         aggregate: f.keyword("aggregate"),
         result_name: f.text("as"),
+        each: f.text("each"),
+        max_parallel: at_most(f, "max_parallel", MAX_PARALLEL),
     }
 }
 

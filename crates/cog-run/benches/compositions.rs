@@ -22,12 +22,18 @@ use cog_testkit::bench::limit;
 
 const STEPS: u32 = 10;
 const BRANCHES: u32 = 100;
+/// The elements of a list, and how many of them run at the same time.
+const ELEMENTS: usize = 1_000;
+const PARALLEL: usize = 50;
+/// How often the model is waited for.
+const TURNS: u32 = 20;
 /// The time of a step beside the model.
 const MAX_STEP: Duration = Duration::from_micros(150);
 /// The time of the model in a branch.
 const MODEL: Duration = Duration::from_millis(50);
 
-const SCHEMA: &str = r#"{"input": {"type": "object", "properties": {"query": {"type": "string"}}},
+const SCHEMA: &str = r#"{"input": {"type": "object", "properties": {"query": {"type": "string"},
+        "pages": {"type": "array", "items": {"type": "string"}}}},
     "data": {"type": "object", "required": ["result", "rationale"],
         "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
 const ANSWER: &str = r#"{"ok":true,"meta":{"confidence":0.9,"risk":"low","explain":"e"},
@@ -49,14 +55,22 @@ fn measured() -> Result<bool, Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
     write(directory.path(), "sequence", &sequence())?;
     write(directory.path(), "branches", &branches())?;
+    write(directory.path(), "list", &list())?;
     for number in 0..BRANCHES {
         write(directory.path(), &part(number), "")?;
     }
     let step = events.block_on(best(directory.path(), "sequence", Duration::ZERO, 50))? / STEPS;
     let all = events.block_on(best(directory.path(), "branches", MODEL, 5))?;
+    let elements = events.block_on(best(directory.path(), "list", MODEL, 3))?;
+    let ideal = MODEL * TURNS;
     Ok([
         limit(1.0, "a step of ten ÷ 150 µs", step.as_secs_f64() / MAX_STEP.as_secs_f64()),
         limit(2.0, "100 branches ÷ one model call of 50 ms", all.as_secs_f64() / MODEL.as_secs_f64()),
+        limit(
+            1.15,
+            "a list of 1,000, 50 at once ÷ model calls of 50 ms",
+            elements.as_secs_f64() / ideal.as_secs_f64(),
+        ),
     ]
     .iter()
     .all(|within| *within))
@@ -75,7 +89,8 @@ async fn best(
     let module = runtime.load(ModuleRef::Name(name))?;
     let mut best = Duration::MAX;
     for _ in 0..runs {
-        let input = RunInput::Json(Value::parse(r#"{"query": "why?"}"#)?);
+        let pages = vec!["A page."; if name == "list" { ELEMENTS } else { 0 }];
+        let input = RunInput::Json(Value::from(serde_json::json!({"query": "why?", "pages": pages})));
         let started = Instant::now();
         let envelope = runtime.run(&module, input, RunOptions::default()).await;
         best = best.min(started.elapsed());
@@ -99,6 +114,13 @@ fn sequence() -> String {
         text += &format!("    - {{from: {from}.output, to: {to}, mapping: {{query: $.data.result}}}}\n");
     }
     text + &format!("    - {{from: {}.output, to: output}}\n", part(STEPS - 1))
+}
+
+fn list() -> String {
+    format!(
+        "composition:\n  dataflow:\n    - {{from: input, to: part-0, each: $.pages, max_parallel: {PARALLEL}, mapping: {{query: item}}}}\n    \
+         - {{from: part-0.output, to: output, mapping: {{result: '$.data[0].result', rationale: '$.data[0].rationale'}}}}\n"
+    )
 }
 
 fn branches() -> String {

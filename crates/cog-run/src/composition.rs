@@ -11,6 +11,7 @@ mod answer;
 mod call;
 mod error;
 mod execution;
+mod mapped;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -102,6 +102,10 @@ pub struct DataflowStep {
     pub aggregate: Option<Aggregate>,
     /// `as`: the name of its result; none for the name of its module.
     pub result_name: Option<String>,
+    /// The path of the list for each of whose elements the target runs; none runs it once.
+    pub each: Option<String>,
+    /// The maximum number of elements at the same time; none for the runtime's own.
+    pub max_parallel: Option<u32>,
 }
 
 /// An item of `routing`: what runs after the steps.

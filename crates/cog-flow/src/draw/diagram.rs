@@ -357,7 +357,9 @@ fn add_step(builder: &mut Builder<'_>, step: &Step) {
         for source in &step.from.sources {
             let from = source_node(builder, *source);
             let fields = fields(builder, step, *source, target);
-            let note = condition.clone();
+            let each = step.each.as_ref().map(|each| format!("each {}", each.text));
+            let notes: Vec<String> = each.into_iter().chain(condition.clone()).collect();
+            let note = (!notes.is_empty()).then(|| notes.join(", "));
             let kind = if step.is_routed { EdgeKind::Route } else { kind_of(builder, step, *source) };
             builder.edge(DiagramEdge { from, to, kind, fields, note });
         }
@@ -388,14 +390,19 @@ fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Cal
             let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
             let name = builder.plan.source_name(source);
             let read = mapping.fields().iter().filter(|field| is_alone || field.reads(name));
-            read.map(|field| mapped_field(field, &document)).collect()
+            let item = builder.sources.item(step).ok().flatten().unwrap_or(StaticType::Any);
+            read.map(|field| mapped_field(field, &document, &item)).collect()
         }
-        None => payload(builder, step, source, target),
+        None => match builder.sources.item(step) {
+            Ok(Some(item)) => vec![DiagramField::complete(item.describe())],
+            _ => payload(builder, step, source, target),
+        },
     }
 }
 
-fn mapped_field(field: &MappedField, document: &StaticType<'_>) -> DiagramField {
-    let known: Vec<_> = field.operands.iter().filter_map(|operand| document.operand(operand).ok()).collect();
+fn mapped_field<'c>(field: &MappedField, document: &StaticType<'c>, item: &StaticType<'c>) -> DiagramField {
+    let known = field.operands.iter().filter_map(|operand| document.operand(operand, item).ok());
+    let known: Vec<_> = known.collect();
     let types = if known.is_empty() { "unknown".to_owned() } else { StaticType::either(known).describe() };
     DiagramField { name: field.name.clone(), types, path: Some(field.text.clone()) }
 }

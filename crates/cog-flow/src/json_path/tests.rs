@@ -78,7 +78,6 @@ fn selected_values_are_bounded() {
     let document = Value::parse(&deep).unwrap();
     assert_eq!(JsonPath::parse("$..*").unwrap().select(&Document::new(&document)), Err(TOO_LARGE));
     assert!(JsonPath::parse("$[*]").unwrap().select(&Document::new(&document)).is_ok());
-    assert_eq!(ErrorBody::from(TOO_LARGE).code.to_string(), "E1005");
 }
 
 #[test]

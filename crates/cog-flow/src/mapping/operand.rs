@@ -13,19 +13,23 @@ use crate::{
 pub(crate) enum Operand {
     /// A path in the source.
     Path(JsonPath),
+    /// `item`: a path in the element of the list.
+    Item(JsonPath),
+    /// `index`: the number of the element, from 0.
+    Index,
     /// A value of the manifest.
     Constant(Value),
 }
 
 impl Operand {
-    /// Parses the value of a field.
+    /// Parses the value of a field. `has_items` is whether the step runs for the elements of a list.
     ///
     /// # Errors
     /// When an operand is invalid, or follows one that always has a value.
-    pub(crate) fn parse_all(text: &str) -> Result<Vec<Self>, TextError> {
+    pub(crate) fn parse_all(text: &str, has_items: bool) -> Result<Vec<Self>, TextError> {
         let mut operands: Vec<Self> = Vec::new();
         for (start, part) in split(text) {
-            let found = Self::parse(part.trim());
+            let found = Self::parse(part.trim(), has_items);
             let indent = part.len() - part.trim_start().len();
             let shifted = |error: TextError| TextError {
                 range: error.range.start + start + indent..error.range.end + start + indent,
@@ -41,9 +45,19 @@ impl Operand {
         Ok(operands)
     }
 
-    fn parse(text: &str) -> Result<Self, TextError> {
+    fn parse(text: &str, has_items: bool) -> Result<Self, TextError> {
         if text.starts_with('$') {
             return JsonPath::parse(text).map(Operand::Path);
+        }
+        let item = text.strip_prefix("item").filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        if (item.is_some() || text == "index") && !has_items {
+            let error = TextError::new(0..text.len(), "the step runs once: only a list has items");
+            return Err(error.suggest("Add `each:` with the path of a list to the step."));
+        }
+        match item {
+            Some(path) => return item_path(path).map(Operand::Item),
+            None if text == "index" => return Ok(Operand::Index),
+            None => {}
         }
         let mut cursor = Cursor::new(text);
         if let Some(Ok(string)) = cursor.string()
@@ -58,27 +72,27 @@ impl Operand {
     pub(crate) fn path(&self) -> Option<&JsonPath> {
         match self {
             Operand::Path(path) => Some(path),
-            Operand::Constant(_) => None,
+            _ => None,
         }
     }
 
     /// Returns its value; none for a path.
     pub(crate) fn constant(&self) -> Option<&Value> {
         match self {
-            Operand::Path(_) => None,
             Operand::Constant(value) => Some(value),
+            _ => None,
         }
     }
 
     /// Returns whether it always has a value other than null.
     fn is_certain(&self) -> bool {
         match self {
-            Operand::Path(path) => matches!(path, JsonPath::Many(..)),
-            Operand::Constant(_) => true,
+            Operand::Path(path) | Operand::Item(path) => matches!(path, JsonPath::Many(..)),
+            Operand::Index | Operand::Constant(_) => true,
         }
     }
 
-    /// Returns its value; none if its path finds nothing.
+    /// Returns its value in a source; none if its path finds nothing, or if it depends on the element of a list.
     ///
     /// # Errors
     /// When the values are too large.
@@ -86,8 +100,16 @@ impl Operand {
         match self {
             Operand::Path(path) => path.select(document),
             Operand::Constant(value) => Ok(Some(value.clone())),
+            Operand::Item(_) | Operand::Index => Ok(None),
         }
     }
+}
+
+/// Parses what follows `item`.
+fn item_path(rest: &str) -> Result<JsonPath, TextError> {
+    let moved = |at: usize| (at + "item".len()).saturating_sub("$".len());
+    JsonPath::parse(&format!("${rest}"))
+        .map_err(|error| TextError { range: moved(error.range.start)..moved(error.range.end), ..error })
 }
 
 fn invalid(text: &str) -> TextError {
@@ -149,12 +171,28 @@ mod tests {
             ),
             ("1 ?? $.a", " $.a", "the value before `??` is never missing", "Remove the default."),
             ("$.a[*] ?? []", " []", "the value before `??` is never missing", "Remove the default."),
+            (
+                "$.a ?? item.b[",
+                "[",
+                "not a valid JSONPath",
+                "Write a path such as `$.data.issues[*].id` (RFC 9535).",
+            ),
+            (
+                "items",
+                "items",
+                "neither a path nor a constant",
+                "Write `$.items` for a path, or `'items'` for a text.",
+            ),
             ("'it", "'it", "neither a path nor a constant", "Write JSON, or a text in quotes."),
         ] {
-            let error = Operand::parse_all(text).unwrap_err();
+            let error = Operand::parse_all(text, true).unwrap_err();
             let found =
                 (text.get(error.range.clone()).unwrap(), &*error.message, error.suggestion.as_deref());
             assert_eq!(found, (at, message, Some(help)), "{text}");
+        }
+        for text in ["item.a", "index", "$.a ?? item"] {
+            let error = Operand::parse_all(text, false).unwrap_err();
+            assert_eq!(error.message, "the step runs once: only a list has items", "{text}");
         }
     }
 }

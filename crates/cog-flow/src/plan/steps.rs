@@ -8,8 +8,9 @@ use cog_spec::{Aggregate, Composition, DataflowStep, RoutingRule};
 
 use super::Compiler;
 use crate::{
-    Callee, Condition, Iteration, Mapping, Route, Selection, Source, Step, Target,
+    Callee, Condition, Each, Iteration, Mapping, Route, Selection, Source, Step, Target,
     finding::{Finding, FindingLocation},
+    json_path::JsonPath,
     mapping::{MappedField, Operand},
 };
 
@@ -22,6 +23,9 @@ const MAX_LISTED: usize = 256;
 
 /// The sources of a rule were reported.
 struct InvalidSources;
+
+/// The list of a step was reported.
+struct InvalidEach;
 
 impl Compiler<'_> {
     pub(super) fn dataflow(&mut self, composition: &Composition) {
@@ -36,18 +40,88 @@ impl Compiler<'_> {
             };
             let condition = self.condition(&format!("{pointer}/condition"), written.condition.as_deref());
             let mapping = self.mapping(&pointer, written);
-            let (from, to) = match (from, to) {
-                (Some(from), Ok(to)) => (from, to),
-                (_, to) => {
+            let each = self.each(&pointer, written);
+            let (from, to, each) = match (from, to, each) {
+                (Some(from), Ok(to), Ok(each)) => (from, to, each),
+                (_, to, _) => {
                     self.dropped.extend(to.map_or_else(|targets| targets, |to| to.modules().to_vec()));
                     continue;
                 }
             };
             let is_routed = self.is_routed(&to, &routed);
             let is_output = to == Target::Output;
-            let step = Step { index, from, to, mapping, condition, is_routed };
+            let step = Step { index, from, to, mapping, condition, is_routed, each };
             if is_output { self.outputs.push(step) } else { self.steps.push(step) }
         }
+    }
+
+    /// Reads the list of a step that runs for each of its elements.
+    fn each(&mut self, pointer: &str, written: &DataflowStep) -> Result<Option<Each>, InvalidEach> {
+        let Some(text) = &written.each else {
+            if written.max_parallel.is_some() {
+                let location = FindingLocation::composition(format!("{pointer}/max_parallel"));
+                let message = "`max_parallel` has no effect: the step runs once";
+                let help = "Add `each:` with the path of a list, or remove it.";
+                self.report(Finding::warning(Rule::CompositionStep, location, message).suggest(help));
+            }
+            return Ok(None);
+        };
+        let own = &self.module.manifest.name;
+        let what = written.to.iter().find_map(|name| match name {
+            name if name == own => Some("the module's own prompt runs once"),
+            name if name == OUTPUT => Some("there is one answer"),
+            _ => None,
+        });
+        if let Some(what) = what {
+            let message = format!("`each` is for a module that is called: {what}");
+            let location = FindingLocation::composition(format!("{pointer}/each"));
+            let help = "Read the results of all elements in a step after it: `$.NAME.data[*].field`.";
+            self.report(Finding::error(Rule::CompositionStep, location, message).suggest(help));
+            return Err(InvalidEach);
+        }
+        match JsonPath::parse(text) {
+            Ok(path) => {
+                let max_parallel = written.max_parallel.and_then(|max| usize::try_from(max).ok());
+                Ok(Some(Each { path, text: text.clone(), max_parallel }))
+            }
+            Err(error) => {
+                let pointer = format!("/composition{pointer}/each");
+                let finding =
+                    Finding::invalid_text(Rule::CompositionMapping, pointer, "invalid path", text, error);
+                self.report(finding);
+                Err(InvalidEach)
+            }
+        }
+    }
+
+    /// Reports a module whose result is a list in one step and a single answer in another, which rounds could run.
+    pub(super) fn mixed_results(&mut self, composition: &Composition) {
+        let is_mapped = |step: &Step| step.each.is_some();
+        let mapped: HashSet<Callee> =
+            self.steps.iter().filter(|step| is_mapped(step)).flat_map(Step::targets).copied().collect();
+        let once = self.steps.iter().filter(|step| !is_mapped(step));
+        let mut findings = Vec::new();
+        for step in once {
+            for target in step.targets().iter().filter(|target| mapped.contains(target)) {
+                let name = self.name_of(*target);
+                let message =
+                    format!("`{name}` runs once here, but for each element of a list in another step");
+                let location = FindingLocation::composition(format!("/dataflow/{}/to", step.index));
+                let help = "Name the result of one of them: `as: NAME`.";
+                findings.push(Finding::error(Rule::CompositionStep, location, message).suggest(help));
+            }
+        }
+        // Elsewhere a call and a step to one module are an error.
+        let calls = self.calls.iter().filter(|_| Self::is_iterative(composition));
+        for call in calls.filter(|call| mapped.contains(&Callee::Part(call.part))) {
+            let name = self.name_of(Callee::Part(call.part));
+            let message = format!("`{name}` runs once here, but for each element of a list in a step");
+            let help = "Name the result of the call: `[as=NAME]`.";
+            let location = FindingLocation::Prompt(call.range.clone());
+            findings.push(Finding::error(Rule::PromptCall, location, message).suggest(help));
+        }
+        findings.into_iter().for_each(|finding| self.report(finding));
+        self.mapped = mapped;
     }
 
     /// Returns whether a rule of the routing names a target.
@@ -291,7 +365,7 @@ impl Compiler<'_> {
         let mut fields = Vec::new();
         for (name, text) in mapping {
             let token = name.replace('~', "~0").replace('/', "~1");
-            match Operand::parse_all(text) {
+            match Operand::parse_all(text, written.each.is_some()) {
                 Ok(operands) => fields.push(MappedField { name: name.clone(), text: text.clone(), operands }),
                 Err(error) => {
                     let pointer = format!("/composition{pointer}/mapping/{token}");

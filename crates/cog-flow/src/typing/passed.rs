@@ -19,14 +19,26 @@ type Selected<'s, 'c> = (&'s MappedField, Vec<StaticType<'c>>);
 
 /// Adds the fields of a step that do not exist, or whose values cannot fit.
 pub(super) fn step(sources: &Sources<'_>, pointer: &str, step: &Step, findings: &mut Findings) {
+    let item = match sources.item(step) {
+        Ok(item) => item,
+        Err(absent) => {
+            let location = FindingLocation::composition(format!("{pointer}/each"));
+            let finding = Finding::error(Rule::CompositionMapping, location, absent.message);
+            findings.push(finding.with_suggestion(absent.suggestion));
+            return;
+        }
+    };
     let Some(mapping) = &step.mapping else {
-        let passed = passed_by_step(sources, pointer, step);
+        let passed = passed_by_step(sources, pointer, step, item);
         receivers(sources, step).for_each(|receiver| findings.extend(receiver.check(&passed)));
         return;
     };
     let document = sources.document(step);
-    let selected: Vec<Selected<'_, '_>> =
-        mapping.fields().iter().map(|field| (field, select(pointer, field, &document, findings))).collect();
+    let item = item.unwrap_or(StaticType::Any);
+    let mut selected: Vec<Selected<'_, '_>> = Vec::new();
+    for field in mapping.fields() {
+        selected.push((field, select(pointer, field, &document, &item, findings)));
+    }
     let names: HashSet<&str> = selected.iter().map(|(field, _)| field.name.as_str()).collect();
     for receiver in receivers(sources, step) {
         fields(pointer, &selected, &receiver, findings);
@@ -123,11 +135,17 @@ fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> impl Iterator<Item = Rec
 }
 
 /// Returns what a step without a mapping passes on.
-fn passed_by_step<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> PassedValue<'c> {
+fn passed_by_step<'c>(
+    sources: &Sources<'c>,
+    pointer: &str,
+    step: &Step,
+    item: Option<StaticType<'c>>,
+) -> PassedValue<'c> {
+    let (by, key) = if item.is_some() { ("each element", "each") } else { ("the step", "from") };
     PassedValue {
-        by: "the step".to_owned(),
-        value: sources.payload(&step.from),
-        location: FindingLocation::composition(format!("{pointer}/from")),
+        by: by.to_owned(),
+        value: item.unwrap_or_else(|| sources.payload(&step.from)),
+        location: FindingLocation::composition(format!("{pointer}/{key}")),
         rule: Rule::CompositionMapping,
         help: "Add `mapping:` with a path for each field.".to_owned(),
     }
@@ -138,11 +156,12 @@ fn select<'c>(
     pointer: &str,
     field: &MappedField,
     document: &StaticType<'c>,
+    item: &StaticType<'c>,
     findings: &mut Findings,
 ) -> Vec<StaticType<'c>> {
     let mut known = Vec::new();
-    for path in field.operands.iter().filter_map(Operand::path) {
-        match document.select(path) {
+    for operand in field.operands.iter().filter(|operand| operand.constant().is_none()) {
+        match document.operand(operand, item) {
             Ok(found) => known.push(found),
             Err(absent) => {
                 let location = location(pointer, &field.name);
@@ -239,7 +258,11 @@ pub(super) fn results(sources: &Sources<'_>, findings: &mut Findings) {
         for answering in sources.answering(callee).filter(|answering| *answering != Callee::Own) {
             let passed = PassedValue {
                 by: format!("the result of `{}`", plan.name_of(answering)),
-                value: sources.data_of(answering),
+                value: if plan.mapped.contains(&callee) {
+                    sources.data(callee)
+                } else {
+                    sources.data_of(answering)
+                },
                 location: location.clone(),
                 rule: Rule::CompositionMapping,
                 help: help.to_owned(),

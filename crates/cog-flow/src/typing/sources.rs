@@ -10,7 +10,10 @@ use cog_module::Module;
 use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
-use super::{StaticType, static_type::MAX_ALTERNATIVES};
+use super::{
+    StaticType,
+    static_type::{AbsentMember, MAX_ALTERNATIVES},
+};
 use crate::{
     Callee, Flow, Plan, Selection, Source, Step, Target,
     json_path::JsonPath,
@@ -52,7 +55,9 @@ impl<'c> Sources<'c> {
             common_meta: OnceCell::new(),
             latest: OnceCell::new(),
         };
-        sources.certain = sources.certainty(|callee| sources.is_required(callee));
+        // A list has an entry for each element, null for one that failed.
+        sources.certain =
+            sources.certainty(|callee| sources.is_required(callee) || plan.mapped.contains(&callee));
         sources.if_all_succeed = sources.certainty(|_| true);
         sources
     }
@@ -158,6 +163,19 @@ impl<'c> Sources<'c> {
         if step.from.sources.len() == 1 { document.existing() } else { document }
     }
 
+    /// Returns what an element of a step's list is; none if the step runs once.
+    pub(crate) fn item(&self, step: &Step) -> Result<Option<StaticType<'c>>, AbsentMember> {
+        let Some(each) = &step.each else { return Ok(None) };
+        let list = self.document(step).existing().select(&each.path)?;
+        match list.elements().filter(|_| list.types().meet(Types::ARRAY)) {
+            Some(element) => Ok(Some(element)),
+            None => {
+                let message = format!("the path selects {}, but `each` needs a list", list.describe());
+                Err(AbsentMember { message, suggestion: None })
+            }
+        }
+    }
+
     /// Returns what a step without a mapping passes on.
     pub(crate) fn payload(&self, from: &Selection) -> StaticType<'c> {
         self.selected(from, |source| self.payload_of(source))
@@ -248,6 +266,8 @@ impl<'c> Sources<'c> {
             return known.clone();
         }
         let meta = match StaticType::either(self.answering(callee).map(|callee| self.meta(callee))) {
+            // The runtime writes the meta of a list.
+            _ if self.plan.mapped.contains(&callee) => self.common_meta(),
             StaticType::Any => self.common_meta(),
             meta => meta,
         };
@@ -276,8 +296,13 @@ impl<'c> Sources<'c> {
         known.clone()
     }
 
-    fn data(&self, callee: Callee) -> StaticType<'c> {
-        StaticType::either(self.answering(callee).map(|callee| self.data_of(callee)))
+    pub(crate) fn data(&self, callee: Callee) -> StaticType<'c> {
+        let data = StaticType::either(self.answering(callee).map(|callee| self.data_of(callee)));
+        match self.plan.mapped.contains(&callee) {
+            true if self.is_required(callee) => StaticType::List(Rc::new(data)),
+            true => StaticType::List(Rc::new(data.or_null())),
+            false => data,
+        }
     }
 
     /// Returns what is known about the data of a module, without those of its fallbacks.

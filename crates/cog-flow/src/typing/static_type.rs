@@ -195,10 +195,12 @@ impl<'c> StaticType<'c> {
         Ok(known)
     }
 
-    /// Returns what is known about an operand of a mapping.
-    pub(crate) fn operand(&self, operand: &Operand) -> Result<StaticType<'c>, AbsentMember> {
+    /// Returns what is known about an operand of a mapping, for an element of this type.
+    pub(crate) fn operand(&self, operand: &Operand, item: &Self) -> Result<StaticType<'c>, AbsentMember> {
         match operand {
             Operand::Path(path) => self.select(path),
+            Operand::Item(path) => item.select(path),
+            Operand::Index => Ok(StaticType::Types(Types::INTEGER)),
             Operand::Constant(value) => Ok(StaticType::Types(values::types_of(value.node().kind()))),
         }
     }

@@ -356,3 +356,83 @@ fn value_of_an_optional_part_in_a_required_field_of_the_answer_is_a_warning() {
         );
     }
 }
+
+#[test]
+fn elements_fit_the_input_and_their_results_are_a_list() {
+    let answer = "{from: judge.output, to: output, mapping: {score: \"$.data[0].score\", issues: $.data, rationale: $.meta.explain}}";
+    for (each, expected) in [
+        (
+            "{from: reader.output, to: judge, each: $.data.issues, mapping: {text: item.title, ids: '$.data.issues[*].id'}}",
+            "",
+        ),
+        (
+            "{from: reader.output, to: judge, each: '$.data.issues[?@.id > 1]', max_parallel: 2, mapping: {text: item.title ?? 'none'}}",
+            "",
+        ),
+        (
+            "{from: reader.output, to: judge, each: $.data.issues, mapping: {text: item.id}}",
+            "`text` in the input of `judge` is string, but the path selects integer",
+        ),
+        (
+            "{from: reader.output, to: judge, each: $.data.issues, mapping: {text: item.titel}}",
+            "no schema defines the member `titel` (Did you mean `title`?)",
+        ),
+        (
+            "{from: reader.output, to: judge, each: $.data.issues, mapping: {text: index}}",
+            "`text` in the input of `judge` is string, but the path selects integer",
+        ),
+        ("{from: reader.output, to: judge, each: $.data.isues}", "no schema defines the member `isues`"),
+        (
+            "{from: reader.output, to: judge, each: $.data.summary}",
+            "the path selects string, but `each` needs a list",
+        ),
+        (
+            "{from: reader.output, to: judge, mapping: {text: item.title}}",
+            "the step runs once: only a list has items",
+        ),
+        (
+            "{from: reader.output, to: judge, max_parallel: 2, mapping: {}}",
+            "`max_parallel` has no effect: the step runs once",
+        ),
+        ("{from: reader.output, to: judge, each: '$.data[', mapping: {}}", "invalid path, column 7"),
+    ] {
+        let found = step(&format!("{each}\n  - {answer}"));
+        match expected {
+            "" => assert_eq!(found, [""; 0], "{each}"),
+            expected => assert!(found.iter().any(|found| found.contains(expected)), "{each}: {found:?}"),
+        }
+    }
+    let once = "{from: reader.output, to: judge, each: $.data.issues, mapping: {text: item.title}}";
+    for (more, expected) in [
+        ("{from: judge.output, to: output}", "the answer is object, but the step passes array of object"),
+        (
+            "{from: judge.output, to: output, mapping: {score: $.data.score}}",
+            "the value has the type array, so it has no member `score`",
+        ),
+        (
+            "{from: reader.output, to: output, each: $.data.issues}",
+            "`each` is for a module that is called: there is one answer",
+        ),
+    ] {
+        let found = step(&format!("{once}\n  - {more}"));
+        assert!(found.iter().any(|found| found.contains(expected)), "{more}: {found:?}");
+    }
+    let optional = findings(
+        "requires: [{name: judge, optional: true}]\ndataflow:\n  - {from: input, to: judge, each: '$[?@.a == 1]', mapping: {text: $.text}}\n  \
+         - {from: [input, judge.output], to: reader, mapping: {text: '$.judge.meta.explain'}}\n  \
+         - {from: judge.output, to: output, mapping: {issues: '$.data[*].score'}}",
+        "",
+    );
+    assert_eq!(optional, [""; 0], "a list has a result although elements fail");
+    // Without steps to `output`, the list itself would be the answer.
+    assert!(step(once)[0].contains("the answer is object, but the result of `judge` passes array of object"));
+    let rounds = findings(
+        "pattern: iterative\niteration: {until: $.ok}\ndataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}\n  \
+         - {from: reader.output, to: plain, each: $.data.issues}\n  - {from: reader.output, to: plain}\n  - {from: input, to: output}",
+        "",
+    );
+    assert!(
+        rounds.iter().any(|found| found.contains("`plain` runs once here, but for each element of a list")),
+        "{rounds:?}"
+    );
+}

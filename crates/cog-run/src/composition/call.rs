@@ -45,6 +45,8 @@ pub(super) struct Call {
     pub(super) module: Option<Arc<Module>>,
     /// The callee whose result it is; another one for a fallback.
     pub(super) result_of: Callee,
+    /// The index of the element that it is for, if its step runs for each element of a list.
+    pub(super) element: Option<usize>,
     /// The path in `meta.parts`.
     pub(super) path: String,
     /// The input of the part.
@@ -60,7 +62,7 @@ pub(super) struct Call {
 }
 
 impl Execution {
-    /// Returns the calls of a step; none if its condition is not true.
+    /// Returns the calls of a step; none if its condition is not true, or if it runs for each element of a list.
     pub(super) fn step_calls(
         &mut self,
         plan: &Plan,
@@ -72,9 +74,13 @@ impl Execution {
         if !plan.is_selected(step, &self.results) {
             return Ok(Vec::new());
         }
+        if step.each.is_some() {
+            self.start_mapped(plan, task, index, targets)?;
+            return Ok(Vec::new());
+        }
         let values =
             plan.values(step, &self.results).map_err(|found| error::mapping(&plan.module, &found))?;
-        Ok(targets.iter().map(|target| self.call(plan, task, *target, values.clone())).collect())
+        Ok(targets.iter().map(|target| self.call(plan, task, *target, None, values.clone())).collect())
     }
 
     /// Returns the call of the prompt with this index.
@@ -87,7 +93,7 @@ impl Execution {
         let Some(found) = plan.calls.get(index) else { return Ok(Vec::new()) };
         let callee = Callee::Part(found.part);
         let input = self.input_of(plan, found)?;
-        let call = self.call(plan, task, callee, Value::null());
+        let call = self.call(plan, task, callee, None, Value::null());
         let module =
             call.module.map(|module| found.tier.map_or(Arc::clone(&module), |tier| at_tier(&module, tier)));
         Ok(vec![Call {
@@ -108,8 +114,15 @@ impl Execution {
         Ok(input.ok_or_else(|| error::arguments_too_long(plan.name_of(Callee::Part(call.part))))?)
     }
 
-    /// Returns a call with these values as its input. The second call of the same callee has `[2]` in its path.
-    pub(super) fn call(&mut self, plan: &Plan, task: usize, callee: Callee, values: Value) -> Call {
+    /// Returns a call with these values as its input.
+    pub(super) fn call(
+        &mut self,
+        plan: &Plan,
+        task: usize,
+        callee: Callee,
+        element: Option<usize>,
+        values: Value,
+    ) -> Call {
         let part = match callee {
             Callee::Part(index) => plan.parts.get(index),
             Callee::Own => None,
@@ -125,7 +138,8 @@ impl Execution {
             name: plan.module_of(callee).to_owned(),
             module,
             result_of: callee,
-            path: self.path_of(plan, callee),
+            element,
+            path: self.path_of(plan, callee, element),
             input: RunInput::Json(values),
             texts,
             timeout: part.and_then(|part| part.timeout),
@@ -138,7 +152,7 @@ impl Execution {
     pub(super) fn fallback(&mut self, plan: &Plan, failed: &Call) -> Option<Call> {
         let Callee::Part(index) = failed.callee else { return None };
         let fallback = plan.parts.get(index)?.fallback.filter(|_| failed.fallbacks < plan.parts.len())?;
-        let call = self.call(plan, failed.task, Callee::Part(fallback), Value::null());
+        let call = self.call(plan, failed.task, Callee::Part(fallback), failed.element, Value::null());
         Some(Call {
             input: failed.input.clone(),
             result_of: failed.result_of,
@@ -162,11 +176,15 @@ impl Execution {
         Arc::clone(self.context.composition.module_of(id))
     }
 
-    fn path_of(&mut self, plan: &Plan, callee: Callee) -> String {
-        let count = self.counts.entry(callee).or_default();
+    /// Returns `name`, `name[3]` for the third element of a list, and both with `[2]` at the end for the second call.
+    fn path_of(&mut self, plan: &Plan, callee: Callee, element: Option<usize>) -> String {
+        let count = self.counts.entry((callee, element)).or_default();
         *count += 1;
-        let name = plan.name_of(callee);
-        if *count == 1 { name.to_owned() } else { format!("{name}[{count}]") }
+        let mut path = plan.name_of(callee).to_owned();
+        let numbers =
+            element.map(|element| element + 1).into_iter().chain(Some(*count).filter(|count| *count > 1));
+        numbers.for_each(|number| path += &format!("[{number}]"));
+        path
     }
 }
 

@@ -108,10 +108,22 @@ pub(super) fn no_result(module: &Module) -> ErrorBody {
     )
 }
 
-/// Returns the error of a mapping that selects too much.
+/// Returns the error of a step that selects what cannot be passed on.
 pub(super) fn mapping(module: &Module, error: &PathError) -> ErrorBody {
-    ErrorBody::new(Code::InputTooLarge, format!("the mapping of {}: {error}", module.manifest.name))
-        .suggest("Select less with the JSONPath of the mapping.")
+    let (code, help) = match error {
+        PathError::TooMany(_) => {
+            (Code::InputTooLarge, "Split the list, or run the module for each element with `cog batch`.")
+        }
+        PathError::NotAList(_) => (Code::TypeMismatch, "Pass a list, or select one with the path of `each`."),
+        _ => (Code::InputTooLarge, "Select less with the JSONPath of the mapping."),
+    };
+    ErrorBody::new(code, format!("the mapping of {}: {error}", module.manifest.name)).suggest(help)
+}
+
+/// Returns the error of the results of a list that are larger together than this limit.
+pub(super) fn list_too_large(max_bytes: usize) -> ErrorBody {
+    ErrorBody::new(Code::InputTooLarge, format!("the results of `each` exceed {max_bytes} bytes"))
+        .suggest("Split the list, or let the module return less for each element.")
 }
 
 /// Returns the error of arguments that are too long.

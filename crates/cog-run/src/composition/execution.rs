@@ -1,7 +1,7 @@
 //! The execution of a composition: one loop over the calls in flight.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     future::Future,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
@@ -20,6 +20,7 @@ use super::{
     answer::{self, CompositionAnswer, Reports, describe},
     call::{Call, CallResult, Context},
     error::{self, CompositionError},
+    mapped::MappedCalls,
 };
 use crate::{
     CancelReason,
@@ -49,16 +50,20 @@ pub(crate) struct Execution {
     pub(super) results: Results,
     reports: Reports,
     /// Calls that wait because too many run.
-    queue: VecDeque<Call>,
+    pub(super) queue: VecDeque<Call>,
+    /// The steps that run for each element of a list.
+    pub(super) mapped: Vec<MappedCalls>,
+    /// The number of calls that lists add to those of the parts.
+    pub(super) expected: usize,
     running: FuturesUnordered<RunningCall>,
-    /// The number of calls of each callee so far.
-    pub(super) counts: HashMap<Callee, usize>,
+    /// The number of calls of each callee so far, for each element of a list.
+    pub(super) counts: HashMap<(Callee, Option<usize>), usize>,
     /// The step of the result so far.
     pub(super) latest_step: usize,
     /// The answers of the calls that are done, by their paths.
     finished: Vec<(String, PartAnswer)>,
     /// The calls that wait for a confirmation, with their errors.
-    halted: Vec<(HaltedPart, ErrorBody)>,
+    pub(super) halted: Vec<(HaltedPart, ErrorBody)>,
     /// What the own prompt holds while it runs after the parts.
     slot: Option<OwnedSemaphorePermit>,
 }
@@ -79,6 +84,8 @@ impl Execution {
             context: Arc::new(context),
             reports: Reports::default(),
             queue: VecDeque::new(),
+            mapped: Vec::new(),
+            expected: 0,
             running: FuturesUnordered::new(),
             counts: HashMap::new(),
             latest_step: 0,
@@ -114,6 +121,7 @@ impl Execution {
     async fn fail(&mut self, failure: CompositionError, cancelled: Option<CancelReason>) -> CompositionError {
         let context = Arc::clone(&self.context);
         self.stop(context.plan(), cancelled.unwrap_or(CancelReason::Cancelled)).await;
+        self.keep_elements();
         match self.check_halted() {
             Err(halted) if cancelled.is_none() => halted,
             _ => failure,
@@ -175,6 +183,7 @@ impl Execution {
         };
         loop {
             self.queue_ready(plan, phase, &mut schedule)?;
+            self.queue_elements(plan)?;
             let Some(ended) = self.next_ended().await else { return self.check_halted() };
             let task = ended.call.task;
             if self.finish(plan, ended)?
@@ -202,7 +211,8 @@ impl Execution {
                 Phase::PromptCalls => self.prompt_call(plan, task, index)?,
                 Phase::Steps => self.step_calls(plan, task, index)?,
             };
-            schedule.start(task, calls.len());
+            let mapped = self.mapped.iter().filter(|mapped| mapped.task == task).count();
+            schedule.start(task, calls.len() + mapped);
             self.queue.extend(calls);
         }
         Ok(())
@@ -220,12 +230,22 @@ impl Execution {
 
     /// Runs the module that a rule of the routing names.
     async fn perform_route(&mut self, plan: &Plan, next: Callee) -> Result<(), CompositionError> {
-        let values = plan.routed_values(next, &self.results);
-        let values = values.map_err(|found| error::mapping(&plan.module, &found))?;
-        let call = self.call(plan, 0, next, values);
-        self.queue.push_back(call);
+        match plan.routed_step(next).filter(|step| step.each.is_some()) {
+            Some(step) => {
+                let index = plan.steps.iter().position(|other| other.index == step.index).unwrap_or_default();
+                self.start_mapped(plan, 0, index, &[next])?;
+            }
+            None => {
+                let values = plan.routed_values(next, &self.results);
+                let values = values.map_err(|found| error::mapping(&plan.module, &found))?;
+                let call = self.call(plan, 0, next, None, values);
+                self.queue.push_back(call);
+            }
+        }
+        self.queue_elements(plan)?;
         while let Some(ended) = self.next_ended().await {
             self.finish(plan, ended)?;
+            self.queue_elements(plan)?;
         }
         self.check_halted()?;
         self.results.set_latest(next);
@@ -239,7 +259,10 @@ impl Execution {
     /// The part is required and failed (E3002).
     fn finish(&mut self, plan: &Plan, ended: CallResult) -> Result<bool, CompositionError> {
         self.record(plan, &ended);
-        let Some(ended) = self.keep(ended) else { return Ok(self.halted.is_empty()) };
+        let callee = ended.call.result_of;
+        let Some(ended) = self.keep(ended)? else {
+            return Ok(self.halted.is_empty() && !self.is_mapping(callee));
+        };
         if !self.halted.is_empty() {
             return Ok(false); // it runs again when the composition continues
         }
@@ -250,6 +273,10 @@ impl Execution {
         if !ended.call.optional {
             return Err(error::part_failed(plan, &ended));
         }
+        if let Some(index) = ended.call.element {
+            self.end_element(index, &ended)?;
+            return Ok(!self.is_mapping(callee));
+        }
         let (code, message) = ended.error().unwrap_or_default();
         let message = format!("The optional part `{}` failed: {code}: {message}", ended.call.path);
         self.reports.warn(Warning::new(WarningCode::OptionalPartFailed, message));
@@ -258,17 +285,24 @@ impl Execution {
     }
 
     /// Keeps the result of a call, or the confirmation that it waits for. Returns a call that has neither.
-    fn keep(&mut self, ended: CallResult) -> Option<CallResult> {
+    fn keep(&mut self, ended: CallResult) -> Result<Option<CallResult>, CompositionError> {
         if ended.is_ok() {
             if let Some(emitted) = ended.emitted() {
                 self.reports.emit(&ended.call.path, emitted);
             }
-            self.results.set(ended.call.result_of, ended.envelope);
-            return None;
+            match ended.call.element {
+                Some(index) => self.end_element(index, &ended)?,
+                None => self.results.set(ended.call.result_of, ended.envelope),
+            }
+            return Ok(None);
         }
-        let Some(part) = ended.halted() else { return Some(ended) };
+        let Some(part) = ended.halted() else { return Ok(Some(ended)) };
         self.halted.push((part, error::part_failed(self.context.plan(), &ended).error));
-        None
+        Ok(None)
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning) {
+        self.reports.warn(warning);
     }
 
     /// Adds a call that has ended to the reports, and sends it as progress with its answer.
@@ -299,7 +333,7 @@ impl Execution {
     }
 
     fn update_percent(&self, plan: &Plan) {
-        let total = plan.parts.len().max(self.reports.len());
+        let total = (plan.parts.len() + self.expected).max(self.reports.len());
         let percent = self.reports.ended() * PARTS_PERCENT / total.max(1);
         self.context.percent.store(u8::try_from(percent).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
@@ -315,8 +349,8 @@ impl Execution {
     fn skip_rest(&mut self) {
         let context = Arc::clone(&self.context);
         let parts = context.plan().parts.iter().enumerate();
-        let called = std::mem::take(&mut self.counts);
-        for (_, part) in parts.filter(|(index, _)| !called.contains_key(&Callee::Part(*index))) {
+        let called: HashSet<Callee> = self.counts.keys().map(|(callee, _)| *callee).collect();
+        for (_, part) in parts.filter(|(index, _)| !called.contains(&Callee::Part(*index))) {
             self.reports.start(PartReport::new(&part.name, &part.module, PartStatus::Skipped));
             self.send_status(&part.name, PartStatus::Skipped);
         }
@@ -390,7 +424,8 @@ impl Execution {
         let ended = async {
             while let Some(ended) = self.running.next().await {
                 self.record(plan, &ended);
-                self.keep(ended);
+                // The composition fails already, with another error.
+                let _ = self.keep(ended);
             }
         };
         let _ = timeout(STOP_TIME, ended).await;

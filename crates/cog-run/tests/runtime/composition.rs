@@ -6,6 +6,7 @@ mod cache;
 mod calls;
 mod confirmation;
 mod context;
+mod each;
 mod failures;
 mod limits;
 mod media;

@@ -626,6 +626,8 @@ fn step(w: &mut Writer<'_>, step: &DataflowStep) {
     w.optional("condition", &step.condition);
     w.optional("aggregate", &step.aggregate.map(|aggregate| aggregate.as_str()));
     w.optional("as", &step.result_name);
+    w.optional("each", &step.each);
+    w.optional("max_parallel", &step.max_parallel);
 }
 
 fn rule(w: &mut Writer<'_>, rule: &RoutingRule) {
