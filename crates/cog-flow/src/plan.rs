@@ -25,6 +25,7 @@ use self::{
 use crate::{
     Answer, Callee, Condition, PlanId, Selection, Step,
     finding::{Finding, FindingLocation, Findings},
+    json_path::ValuePath,
 };
 
 /// Returns the names of the modules that the composition and the prompt of a module run, with their fallbacks. They need not
@@ -151,6 +152,8 @@ pub struct Iteration {
     pub until: Option<Condition>,
     /// The maximum number of rounds, at least 1.
     pub max_rounds: u32,
+    /// The path of the number that says how good a round is; none if the last round counts.
+    pub(crate) best: Option<(ValuePath, String)>,
 }
 
 /// A rule of `routing`.

@@ -165,13 +165,16 @@ impl Plan {
         })
     }
 
-    /// Returns whether no further round starts, after so many rounds.
-    pub fn is_last_round(&self, iteration: &Iteration, rounds: u32, results: &Results) -> bool {
-        rounds >= iteration.max_rounds
-            || iteration
-                .until
-                .as_ref()
-                .is_some_and(|until| until.is_true(self.judged(iteration.from.as_ref(), results).node()))
+    /// Returns whether the condition that ends the rounds is true after a round.
+    pub fn is_accepted(&self, iteration: &Iteration, results: &Results) -> bool {
+        let judged = || self.judged(iteration.from.as_ref(), results);
+        iteration.until.as_ref().is_some_and(|until| until.is_true(judged().node()))
+    }
+
+    /// Returns the number that says how good a round is; none if it has none.
+    pub fn score(&self, iteration: &Iteration, results: &Results) -> Option<f64> {
+        let (path, _) = iteration.best.as_ref()?;
+        path.find(self.judged(iteration.from.as_ref(), results).node())?.as_f64()
     }
 
     /// Returns the data of the answer, put together by the steps to `output`; later steps win. None if no step ran.

@@ -44,10 +44,28 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Findings {
         let effect = "the rounds never end early";
         findings.extend(check_condition(&sources, "/iteration/until", until, &document, effect));
     }
+    findings.extend(best(&sources));
     passed::routes(&sources, &mut findings);
     passed::results(&sources, &mut findings);
     prompt(&sources, &mut findings);
     findings
+}
+
+/// Returns why `best` of the rounds is no number.
+fn best(sources: &Sources<'_>) -> Option<Finding> {
+    let iteration = sources.plan.iteration.as_ref()?;
+    let (path, text) = iteration.best.as_ref()?;
+    let error = |message: String| {
+        Finding::error(Rule::CompositionCondition, FindingLocation::composition("/iteration/best"), message)
+    };
+    match sources.judged(iteration.from.as_ref()).find(path) {
+        Err(absent) => Some(error(absent.message).with_suggestion(absent.suggestion)),
+        Ok(known) if !known.types().meet(Types::NUMBER) => {
+            let message = format!("`{text}` is {}, but `best` compares numbers", known.describe());
+            Some(error(message).suggest("Write the path of a number, such as `$.meta.confidence`."))
+        }
+        Ok(_) => None,
+    }
 }
 
 fn check_step(sources: &Sources<'_>, step: &Step, findings: &mut Findings) {

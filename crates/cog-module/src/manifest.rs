@@ -440,6 +440,7 @@ fn iteration(fields: &Fields<'_>) -> Option<IterationRule> {
             from: f.texts("from").unwrap_or_default(),
             until: f.text("until"),
             max_rounds: at_most(f, "max_rounds", MAX_ROUNDS).unwrap_or(IterationRule::MAX_ROUNDS),
+            best: f.text("best"),
         });
     });
     rule

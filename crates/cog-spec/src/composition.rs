@@ -128,6 +128,8 @@ pub struct IterationRule {
     pub until: Option<String>,
     /// The maximum number of rounds.
     pub max_rounds: u32,
+    /// The path of a number: the round with the greatest one gives the answer if `until` is never true.
+    pub best: Option<String>,
 }
 
 impl IterationRule {
@@ -137,7 +139,7 @@ impl IterationRule {
 
 impl Default for IterationRule {
     fn default() -> Self {
-        Self { from: Vec::new(), until: None, max_rounds: Self::MAX_ROUNDS }
+        Self { from: Vec::new(), until: None, max_rounds: Self::MAX_ROUNDS, best: None }
     }
 }
 

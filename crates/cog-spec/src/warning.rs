@@ -21,6 +21,8 @@ string_enum! {
         RiskLowered = "W3008",
         /// The model generated a media file for which the answer has no field.
         MediaUnplaced = "W3009",
+        /// The rounds of a composition ended before their condition was true.
+        RoundsEnded = "W3010",
         /// No model was called: the answer is a golden one or a sample.
         NoModelCalled = "W4001",
         /// One envelope instead of a stream.

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use cog_module::Rule;
 use cog_schema::nearest;
-use cog_spec::{Aggregate, Composition, DataflowStep, RoutingRule};
+use cog_spec::{Aggregate, Composition, DataflowStep, IterationRule, RoutingRule};
 
 use super::Compiler;
 use crate::{
     Callee, Condition, Each, Iteration, Mapping, Route, Selection, Source, Step, Target,
     finding::{Finding, FindingLocation},
-    json_path::JsonPath,
+    json_path::{JsonPath, ValuePath},
     mapping::{MappedField, Operand},
 };
 
@@ -191,9 +191,32 @@ impl Compiler<'_> {
                 let from = self.judged("/iteration", &rule.from);
                 let until = self.condition("/iteration/until", rule.until.as_deref());
                 let (from, until) = from.map_or((None, None), |from| (from, until));
-                self.iteration = Some(Iteration { from, until, max_rounds: rule.max_rounds });
+                let best = self.best(rule);
+                if rule.until.is_none() && rule.best.is_none() {
+                    let message = format!(
+                        "without `until`, all {} rounds run and the last one counts",
+                        rule.max_rounds
+                    );
+                    let help = "Add `until:` with the condition that ends the rounds, or `best:` with the path of a number.";
+                    let location = FindingLocation::composition("/iteration");
+                    self.report(Finding::warning(Rule::CompositionStep, location, message).suggest(help));
+                }
+                self.iteration = Some(Iteration { from, until, max_rounds: rule.max_rounds, best });
             }
         }
+    }
+
+    /// Reads the path of the number that says how good a round is.
+    fn best(&mut self, rule: &IterationRule) -> Option<(ValuePath, String)> {
+        let text = rule.best.as_ref()?;
+        let path = ValuePath::parse(text);
+        if path.is_none() {
+            let location = FindingLocation::composition("/iteration/best");
+            let message = "`best` is not a path to one value";
+            let help = "Write names and indices, such as `$.data.score`.";
+            self.report(Finding::error(Rule::CompositionCondition, location, message).suggest(help));
+        }
+        Some((path?, text.clone()))
     }
 
     /// Reads the sources of a step.

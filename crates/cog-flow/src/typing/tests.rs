@@ -436,3 +436,26 @@ fn elements_fit_the_input_and_their_results_are_a_list() {
         "{rounds:?}"
     );
 }
+
+#[test]
+fn rounds_that_nothing_ends_or_judges_are_found() {
+    let rounds = |iteration: &str| {
+        findings(
+            &format!(
+                "pattern: iterative\niteration: {iteration}\ndataflow:\n  - {{from: input, to: reader, mapping: {{text: $.text}}}}"
+            ),
+            "",
+        )
+    };
+    for (iteration, expected) in [
+        ("{max_rounds: 2}", "without `until`, all 2 rounds run and the last one counts"),
+        ("{best: $.data.level}", "`$.data.level` is string, but `best` compares numbers"),
+        ("{best: $.data.lvel}", "no schema defines the member `lvel`"),
+        ("{best: '$.data.issues[*].id'}", "`best` is not a path to one value"),
+    ] {
+        let found = rounds(iteration);
+        assert!(found.len() == 1 && found[0].contains(expected), "{iteration}: {found:?}");
+    }
+    assert_eq!(rounds("{best: $.meta.confidence, max_rounds: 2}"), [""; 0]);
+    assert_eq!(rounds("{until: $.data.done}"), [""; 0]);
+}

@@ -101,7 +101,7 @@ fn result_so_far(plan: &Plan, results: &Results) -> Result<(Meta, Value), ErrorB
 }
 
 fn explain(reports: &Reports) -> String {
-    let parts: Vec<&str> = reports.done().map(|report| report.path.as_str()).collect();
+    let parts: Vec<&str> = reports.counted().map(|report| report.path.as_str()).collect();
     let text = format!("The confidence is the minimum of these parts: {}.", parts.join(", "));
     text.chars().take(Meta::MAX_EXPLAIN).collect()
 }
@@ -231,21 +231,32 @@ impl Provider for CompositionProvider {
 /// The reports about the calls of a composition, in the order in which they started.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    entries: Vec<Vec<PartReport>>,
+    entries: Vec<Entry>,
     /// What each call has emitted, by its entry.
     emitted: BTreeMap<usize, Value>,
     /// The entry of each path.
     by_path: HashMap<String, usize>,
     /// The number of calls that have ended.
     ended: usize,
+    /// The round of the calls that start now; 0 before the rounds and after them.
+    pub(super) round: u32,
+    /// The round whose results the answer is from.
+    pub(super) counted_round: u32,
     warnings: Vec<Warning>,
+}
+
+/// The reports about a call and its own parts.
+#[derive(Debug)]
+struct Entry {
+    round: u32,
+    reports: Vec<PartReport>,
 }
 
 impl Reports {
     /// Adds a call that has started.
     pub(super) fn start(&mut self, report: PartReport) {
         self.by_path.insert(report.path.clone(), self.entries.len());
-        self.entries.push(vec![report]);
+        self.entries.push(Entry { round: self.round, reports: vec![report] });
     }
 
     /// Replaces the report about a call by those about its end and its own parts.
@@ -253,7 +264,7 @@ impl Reports {
         let Some(path) = reports.first().map(|report| &report.path) else { return };
         let entry = self.by_path.get(path).and_then(|index| self.entries.get_mut(*index));
         if let Some(entry) = entry {
-            *entry = reports;
+            entry.reports = reports;
             self.ended += 1;
         }
     }
@@ -285,38 +296,42 @@ impl Reports {
     }
 
     /// Returns the reports about the calls that are done, without those about their own parts.
-    pub(super) fn done(&self) -> impl Iterator<Item = &PartReport> {
-        self.entries
-            .iter()
-            .filter_map(|entry| entry.first())
-            .filter(|report| report.status == PartStatus::Done)
+    fn done(&self) -> impl Iterator<Item = (u32, &PartReport)> {
+        let reports = self.entries.iter().filter_map(|entry| Some((entry.round, entry.reports.first()?)));
+        reports.filter(|(_, report)| report.status == PartStatus::Done)
+    }
+
+    /// Returns those of the calls that are done whose results no later round has replaced.
+    fn counted(&self) -> impl Iterator<Item = &PartReport> {
+        let counted = self.done().filter(|(round, _)| *round == 0 || *round == self.counted_round);
+        counted.map(|(_, report)| report)
     }
 
     /// Ends the composition. Calls that still run are cancelled.
     pub(super) fn close(mut self) -> PartsSummary {
-        self.entries.iter_mut().flatten().for_each(close);
+        self.entries.iter_mut().flat_map(|entry| &mut entry.reports).for_each(close);
         PartsSummary {
             usage: self.usage(),
             risk: self.max_risk(),
-            reports: self.entries.into_iter().flatten().collect(),
+            reports: self.entries.into_iter().flat_map(|entry| entry.reports).collect(),
             warnings: self.warnings,
         }
     }
 
     /// Returns the tokens and the cost of all calls. The cost is unknown if the cost of one call is.
     fn usage(&self) -> Option<Usage> {
-        let usages = self.entries.iter().filter_map(|entry| entry.first()?.usage.clone());
+        let usages = self.entries.iter().filter_map(|entry| entry.reports.first()?.usage.clone());
         usages.reduce(|sum, usage| sum.plus(&usage))
     }
 
-    /// Returns the smallest confidence of the calls that are done.
+    /// Returns the smallest confidence of the calls whose results count.
     pub(super) fn min_confidence(&self) -> Option<f64> {
-        self.done().filter_map(|report| report.confidence).min_by(f64::total_cmp)
+        self.counted().filter_map(|report| report.confidence).min_by(f64::total_cmp)
     }
 
     /// Returns the greatest risk of the calls that are done.
     pub(super) fn max_risk(&self) -> Option<Risk> {
-        self.done().filter_map(|report| report.risk).max()
+        self.done().filter_map(|(_, report)| report.risk).max()
     }
 }
 

@@ -17,11 +17,13 @@ pub(crate) struct CompositionError {
     pub(crate) is_interrupted: bool,
     /// Whether parts wait for a confirmation.
     pub(super) is_halted: bool,
+    /// Whether a budget or the time limit ended it.
+    pub(super) is_limit: bool,
 }
 
 impl From<ErrorBody> for CompositionError {
     fn from(error: ErrorBody) -> Self {
-        Self { error, is_interrupted: false, is_halted: false }
+        Self { error, is_interrupted: false, is_halted: false, is_limit: false }
     }
 }
 
@@ -47,6 +49,7 @@ pub(super) fn part_failed(plan: &Plan, ended: &CallResult) -> CompositionError {
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
     let error = ended.envelope.get("error");
     let refused = ended.failure().filter(is_budget).and_then(|failure| failure.details);
+    let is_limit = refused.is_some();
     let body = match refused {
         Some(details) => {
             let message = format!("the part `{path}` cannot run: {message}");
@@ -68,7 +71,7 @@ pub(super) fn part_failed(plan: &Plan, ended: &CallResult) -> CompositionError {
         Some(recoverable) => body.with_recoverable(recoverable),
         None => body,
     };
-    CompositionError { error, is_interrupted: ended.is_interrupted(), is_halted: false }
+    CompositionError { error, is_interrupted: ended.is_interrupted(), is_halted: false, is_limit }
 }
 
 /// Returns what to do about a part that its own time limit has ended.
@@ -94,10 +97,12 @@ fn is_budget(error: &ErrorBody) -> bool {
 }
 
 /// Returns the error of a composition whose time limit has passed: its own, or a shorter one of the run.
-pub(super) fn timeout(plan: &Plan, limit: Duration) -> ErrorBody {
+pub(super) fn timeout(plan: &Plan, limit: Duration) -> CompositionError {
     let key = if plan.timeout <= limit { "`composition.timeout_ms` in the manifest" } else { "--timeout" };
     let message = format!("the composition took longer than {limit:?}");
-    ErrorBody::new(Code::StreamTimeout, message).suggest(format!("Raise {key}, or use faster parts."))
+    let error =
+        ErrorBody::new(Code::StreamTimeout, message).suggest(format!("Raise {key}, or use faster parts."));
+    CompositionError { is_limit: true, ..error.into() }
 }
 
 /// Returns the error of a composition without a result.

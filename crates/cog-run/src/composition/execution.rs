@@ -9,7 +9,7 @@ use std::{
 };
 
 use cog_answer::PartsSummary;
-use cog_flow::{Callee, Plan, PromptCall, Results, Route, Source, Target};
+use cog_flow::{Answer, Callee, Iteration, Plan, PromptCall, Results, Route, Source, Target};
 use cog_json::Value;
 use cog_module::PromptPart;
 use cog_spec::{ErrorBody, PartAnswer, PartProgress, PartReport, PartStatus, Pattern, Warning, WarningCode};
@@ -60,12 +60,21 @@ pub(crate) struct Execution {
     pub(super) counts: HashMap<(Callee, Option<usize>), usize>,
     /// The step of the result so far.
     pub(super) latest_step: usize,
+    /// The best of the rounds that have ended.
+    best: Option<BestRound>,
     /// The answers of the calls that are done, by their paths.
     finished: Vec<(String, PartAnswer)>,
     /// The calls that wait for a confirmation, with their errors.
     pub(super) halted: Vec<(HaltedPart, ErrorBody)>,
     /// What the own prompt holds while it runs after the parts.
     slot: Option<OwnedSemaphorePermit>,
+}
+
+/// A round whose results may give the answer.
+struct BestRound {
+    round: u32,
+    score: f64,
+    results: Results,
 }
 
 type RunningCall = Pin<Box<dyn Future<Output = CallResult> + Send>>;
@@ -89,6 +98,7 @@ impl Execution {
             running: FuturesUnordered::new(),
             counts: HashMap::new(),
             latest_step: 0,
+            best: None,
             finished: Vec::new(),
             halted: Vec::new(),
             slot: None,
@@ -104,7 +114,7 @@ impl Execution {
             // The answer comes last: parts that all end at once must not outrun a cancellation or the time limit.
             biased;
             reason = cancellation.wait() => Err(CompositionError::from(reason.error())),
-            () = tokio::time::sleep(timeout) => Err(CompositionError::from(error::timeout(context.plan(), timeout))),
+            () = tokio::time::sleep(timeout) => Err(error::timeout(context.plan(), timeout)),
             answer = self.answer() => answer,
         };
         let answer = match answer {
@@ -112,7 +122,10 @@ impl Execution {
                 self.skip_rest();
                 Ok(answer)
             }
-            Err(failure) => Err(self.fail(failure, cancellation.reason()).await),
+            Err(failure) => {
+                let failure = self.fail(failure, cancellation.reason()).await;
+                self.best_answer(context.plan(), &failure).ok_or(failure)
+            }
         };
         self.end(answer)
     }
@@ -163,16 +176,63 @@ impl Execution {
 
     /// Runs the steps once, or in rounds until the condition of the iteration is true.
     async fn perform_rounds(&mut self, plan: &Plan) -> Result<(), CompositionError> {
-        let mut rounds = 0;
-        loop {
+        let Some(iteration) = &plan.iteration else { return self.perform(plan, Phase::Steps).await };
+        for round in 1..=iteration.max_rounds {
             self.latest_step = 0;
+            self.reports.round = round;
             self.perform(plan, Phase::Steps).await?;
-            rounds += 1;
-            match &plan.iteration {
-                Some(iteration) if !plan.is_last_round(iteration, rounds, &self.results) => {}
-                _ => return Ok(()),
+            self.reports.counted_round = round;
+            if plan.is_accepted(iteration, &self.results) {
+                self.best = None;
+                break;
+            }
+            self.keep_best(plan, iteration, round);
+            if round == iteration.max_rounds {
+                self.use_last_or_best(iteration);
             }
         }
+        self.reports.round = 0;
+        Ok(())
+    }
+
+    /// Keeps the results of a round that is better than those before it.
+    fn keep_best(&mut self, plan: &Plan, iteration: &Iteration, round: u32) {
+        let Some(score) = plan.score(iteration, &self.results) else { return };
+        if self.best.as_ref().is_none_or(|best| score > best.score) {
+            self.best = Some(BestRound { round, score, results: self.results.clone() });
+        }
+    }
+
+    /// Ends the rounds whose condition was never true: the best one counts, or else the last one.
+    fn use_last_or_best(&mut self, iteration: &Iteration) {
+        let rounds = iteration.max_rounds;
+        let counts = match self.best.take() {
+            Some(best) => {
+                self.results = best.results;
+                self.reports.counted_round = best.round;
+                format!("round {} is the best", best.round)
+            }
+            None => "the last one counts".to_owned(),
+        };
+        if iteration.until.is_some() {
+            let message =
+                format!("The rounds ended after `max_rounds` ({rounds}) before `until` was true: {counts}.");
+            self.reports.warn(Warning::new(WarningCode::RoundsEnded, message));
+        }
+    }
+
+    /// Returns the answer of the best round, if a budget or the time limit ended the rounds.
+    fn best_answer(&mut self, plan: &Plan, failure: &CompositionError) -> Option<CompositionAnswer> {
+        // A rule or the module's own prompt would need another call.
+        let is_complete = plan.routes.is_empty() && plan.answer != Answer::OwnPrompt;
+        let best = self.best.take().filter(|_| failure.is_limit && is_complete)?;
+        self.results = best.results;
+        self.reports.counted_round = best.round;
+        let answer = answer::answer(plan, &self.results, &self.reports, false).ok()?;
+        let message =
+            format!("The rounds ended early: {}. Round {} is the best.", failure.error.message, best.round);
+        self.reports.warn(Warning::new(WarningCode::RoundsEnded, message));
+        Some(answer)
     }
 
     /// Runs the tasks of a phase, each as soon as those before it have ended.
@@ -221,9 +281,12 @@ impl Execution {
     /// Returns the error of the first part that waits for a confirmation.
     fn check_halted(&self) -> Result<(), CompositionError> {
         match self.halted.first() {
-            Some((_, error)) => {
-                Err(CompositionError { error: error.clone(), is_interrupted: false, is_halted: true })
-            }
+            Some((_, error)) => Err(CompositionError {
+                error: error.clone(),
+                is_interrupted: false,
+                is_halted: true,
+                is_limit: false,
+            }),
             None => Ok(()),
         }
     }

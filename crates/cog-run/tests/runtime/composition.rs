@@ -13,6 +13,7 @@ mod media;
 mod names;
 mod patterns;
 mod resume;
+mod rounds;
 mod streams;
 mod support;
 mod usage;

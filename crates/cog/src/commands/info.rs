@@ -644,6 +644,7 @@ fn iteration(w: &mut Writer<'_>, iteration: &IterationRule) {
     }
     w.optional("until", &iteration.until);
     w.field("max_rounds", &iteration.max_rounds);
+    w.optional("best", &iteration.best);
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn one_of_the_results_needs_no_name() {
     assert_eq!(findings(&pages("parallel", ["", "", "third"]), "{{third.data}}"), [TWICE]);
     let own = pages("parallel", ["", "reader", "third"]);
     assert_eq!(findings(&own, "{{third.data}}"), [TWICE], "a name that is that of the module");
-    let rounds = format!("iteration: {{max_rounds: 2}}\n{}", pages("iterative", ["", "", ""]));
+    let rounds = format!("iteration: {{until: $.ok, max_rounds: 2}}\n{}", pages("iterative", ["", "", ""]));
     assert_eq!(findings(&rounds, ""), [""; 0], "each round replaces the result");
 }
 
