@@ -90,12 +90,58 @@ const WITH_PROVIDER: [&str; 5] =
 /// The commands of a job that replays recordings: its preparation records them, and then forgets the provider.
 const RECORDED: &str = "cog test --all --require-model";
 
-/// The page that runs from its first block to its last, with one directory, in which it writes files.
-const TUTORIAL: &str = "docs/tutorial.md";
+/// A page that runs from its first block to its last, with one directory, in which it writes files.
+struct Tutorial {
+    page: &'static str,
+    /// The data of the model's answers, each with the texts of its requests.
+    answers: &'static [(&'static [&'static str], &'static str)],
+    calls: usize,
+}
 
-/// The answer of the model in the tutorial.
-const TICKET: &str = r#"{"ok": true, "meta": {"confidence": 0.95, "risk": "none", "explain": "A double charge."},
-    "data": {"rationale": "It is about money.", "category": "billing", "urgency": "high"}}"#;
+const TUTORIALS: [Tutorial; 3] = [
+    Tutorial {
+        page: "docs/tutorial.md",
+        answers: &[(&[], r#"{"rationale": "It is about money.", "category": "billing", "urgency": "high"}"#)],
+        calls: 2,
+    },
+    Tutorial {
+        page: "docs/composition-triage.md",
+        answers: &[
+            (
+                &["Classify the support ticket", "down for an hour"],
+                r#"{"rationale": "r", "category": "technical", "urgent": true}"#,
+            ),
+            (
+                &["Classify the support ticket", "language of the invoices"],
+                r#"{"rationale": "r", "category": "billing", "urgent": false}"#,
+            ),
+            (
+                &["to the `team` on call", "technical"],
+                r#"{"rationale": "r", "team": "on-call", "note": "The shop is down. No customer can order."}"#,
+            ),
+            (&["to the customer", "friendly"], r#"{"rationale": "r", "reply": "Open the settings."}"#),
+        ],
+        calls: 4,
+    },
+    Tutorial {
+        page: "docs/composition-pages.md",
+        answers: &[
+            (
+                &["opening hours", r#"page\":1"#],
+                r#"{"rationale": "r", "facts": [{"fact": "Nine to six.", "page": 1}]}"#,
+            ),
+            (
+                &["opening hours", r#"page\":2"#],
+                r#"{"rationale": "r", "facts": [{"fact": "Nine to six.", "page": 2}]}"#,
+            ),
+            (
+                &["opening hours", r#"page\":3"#],
+                r#"{"rationale": "r", "facts": [{"fact": "Nine to six.", "page": 3}]}"#,
+            ),
+        ],
+        calls: 3,
+    },
+];
 
 /// Files that the preparations name.
 const FILES: &str = r#"
@@ -113,9 +159,9 @@ fn commands_of_the_pages_run() {
     let mut with_provider: Vec<&str> = Vec::new();
     for (page, text) in pages() {
         let blocks = blocks(&page, &text);
-        if page == TUTORIAL {
+        if let Some(tutorial) = TUTORIALS.iter().find(|tutorial| tutorial.page == page) {
             run += blocks.iter().map(|block| block.commands().len()).sum::<usize>();
-            failed.extend(failure_of_tutorial(&blocks));
+            failed.extend(failure_of_tutorial(tutorial, &blocks));
             continue;
         }
         for block in &blocks {
@@ -171,8 +217,13 @@ fn failure(all: &[Block], block: &Block, commands: &[Command]) -> Option<String>
 
 /// Writes the files and runs the commands of a page in their order, and returns the output if a command does not end as its
 /// comment says.
-fn failure_of_tutorial(blocks: &[Block]) -> Option<String> {
-    let mock = Mock::start([Reply::text(TICKET)]);
+fn failure_of_tutorial(tutorial: &Tutorial, blocks: &[Block]) -> Option<String> {
+    let answers = tutorial.answers.iter().map(|(requests, data)| {
+        const META: &str = r#"{"confidence": 0.95, "risk": "none", "explain": "As the text says."}"#;
+        let reply = Reply::text(format!(r#"{{"ok": true, "meta": {META}, "data": {data}}}"#));
+        requests.iter().fold(reply, |reply, text| reply.when(*text))
+    });
+    let mock = Mock::start(answers);
     let mut script = format!("export OPENAI_BASE_URL={}\n", mock.base_url(Wire::OpenAi));
     for block in blocks {
         match &block.file {
@@ -185,9 +236,9 @@ fn failure_of_tutorial(blocks: &[Block]) -> Option<String> {
     let output = newcomer(&(script + STOP));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let calls = mock.request_count();
-    let is_right = output.status.success() && calls == 2;
-    (!is_right)
-        .then(|| format!("{TUTORIAL}, {calls} calls\n{}{}", text(&output.stderr), text(&output.stdout)))
+    let is_right = output.status.success() && calls == tutorial.calls;
+    let page = tutorial.page;
+    (!is_right).then(|| format!("{page}, {calls} calls\n{}{}", text(&output.stderr), text(&output.stdout)))
 }
 
 /// Ends the server of a block.
