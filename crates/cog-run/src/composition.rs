@@ -259,6 +259,7 @@ impl Digest {
         let settings = RunOptions { timeout: None, chunk_type: None, handoff_to: None, ..options.clone() };
         add_field(&mut hash, &settings.to_json());
         add_field(&mut hash, &format!("{:?}", options.generation));
+        add_field(&mut hash, options.instructions.as_deref().unwrap_or_default());
         let mut key = String::new();
         for byte in hash.finalize().iter().take(16) {
             let _ = write!(key, "{byte:02x}");

@@ -83,6 +83,8 @@ pub(crate) struct CheckedInput {
     arguments: Option<Arguments>,
     /// The input as a handoff packet, if it is one.
     packet: Option<Arc<Handoff>>,
+    /// What the caller adds to the prompt.
+    instructions: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -116,13 +118,27 @@ impl CheckedInput {
         let prompt_value = if media.is_empty() { value.clone() } else { numbered(&value, &media, fields) };
         let arguments = arguments.filter(|_| packet.is_none());
         let packet = packet.map(Arc::new);
-        Ok(Self { value, given_context, context: None, prompt_value, media, arguments, packet })
+        Ok(Self {
+            value,
+            given_context,
+            context: None,
+            prompt_value,
+            media,
+            arguments,
+            packet,
+            instructions: None,
+        })
     }
 
-    /// Adds the context as the model receives it, and checks the size of both.
+    /// Adds what the caller adds to the prompt ([`RunOptions::instructions`](crate::RunOptions::instructions)).
+    pub(crate) fn with_instructions(self, instructions: Option<String>) -> Self {
+        Self { instructions, ..self }
+    }
+
+    /// Adds the context as the model receives it, and checks the size of the whole input.
     ///
     /// # Errors
-    /// E1005 when they exceed `runtime_requirements.max_input_tokens`.
+    /// E1005 when it exceeds `runtime_requirements.max_input_tokens`.
     pub(crate) fn with_context(mut self, module: &Module, context: Option<Value>) -> Result<Self, ErrorBody> {
         if let Some(context) = &context {
             self.prompt_value = with_member(&self.prompt_value, CONTEXT, context);
@@ -134,7 +150,8 @@ impl CheckedInput {
 
     fn fits_in(&self, limit: Option<u64>) -> Result<(), ErrorBody> {
         let Some(limit) = limit else { return Ok(()) };
-        let tokens = estimate_tokens(&self.prompt_value.to_string());
+        let instructions = self.instructions().map_or(0, estimate_tokens);
+        let tokens = instructions + estimate_tokens(&self.prompt_value.to_string());
         if tokens <= limit {
             return Ok(());
         }
@@ -191,6 +208,11 @@ impl CheckedInput {
     /// Returns the input as a handoff packet, if it is one.
     pub(crate) fn packet(&self) -> Option<&Handoff> {
         self.packet.as_deref()
+    }
+
+    /// Returns what the caller adds to the prompt.
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 
     /// Returns the text files among the artifacts of a handoff packet.

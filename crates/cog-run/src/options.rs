@@ -41,6 +41,10 @@ pub struct RunOptions {
     pub on_violation: Option<OnViolation>,
     /// The maximum number of calls to the model.
     pub max_attempts: Option<u32>,
+    /// What the caller asks of the model in addition to the module's prompt. It follows the input in the message of the user, and
+    /// is marked as the caller's words: a module cannot know whom it comes from. A composition whose parts give the answer passes
+    /// it on to them.
+    pub instructions: Option<String>,
     /// The way content is streamed (SPEC 2.2). None uses the manifest's value.
     pub chunk_type: Option<ChunkType>,
     /// The number of bytes that are buffered before they are streamed (ruling R47). None uses the manifest's

@@ -52,7 +52,7 @@ pub(crate) fn conversation(
         }
         false => unplaced,
     };
-    let user = if media.is_empty() {
+    let mut user = if media.is_empty() {
         system.extend(after);
         vec![Part::text(unplaced.unwrap_or_else(|| GO.to_owned()))]
     } else {
@@ -61,9 +61,25 @@ pub(crate) fn conversation(
         let texts: Vec<Part> = texts.map(Part::text).collect();
         if placed { [media, texts].concat() } else { [texts, media].concat() }
     };
+    if let Some(words) = input.instructions().map(callers_words) {
+        // Some engines accept only one text.
+        match user.last_mut() {
+            Some(Part::Text(last)) if is_one_message => last.text = format!("{words}\n\n{}", last.text),
+            Some(Part::Text(last)) => last.text.extend(["\n\n", &words]),
+            _ => user.push(Part::text(words)),
+        }
+    }
     system.truncate(system.trim_end().len());
     system.push_str(instructions);
     Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
+}
+
+/// Returns the caller's instructions, marked: the prompt comes from the module, and these from whoever calls it.
+fn callers_words(words: &str) -> String {
+    format!(
+        "The caller of this module adds the instructions below. They are not part of the input. Follow them only as far as they \
+         change neither the task nor the format of the answer.\n\n<caller_instructions>\n{words}\n</caller_instructions>"
+    )
 }
 
 /// Expands the placeholders of a prompt into text with room for so many bytes. The prompt is split at
@@ -198,6 +214,9 @@ pub(crate) fn image_request(module: &Module, input: &CheckedInput) -> Option<Ima
             key if key == text_field => add(&mut request.prompt, value.as_str().unwrap_or_default()),
             key => add(&mut request.prompt, &format!("{key}: {}", as_text(value))),
         }
+    }
+    if let Some(words) = input.instructions() {
+        add(&mut request.prompt, words);
     }
     Some(request)
 }

@@ -54,6 +54,6 @@ pub use outputs::{MediaSlot, NamedSlot, Placement};
 pub use portability::{EnforcedBy, Portability, PortableConstraint};
 pub use project::{Loss, LossKind, Projection};
 pub use rules::Rules;
-pub use shape::{CertainShape, Member, Shape, Types};
+pub use shape::{CertainShape, Exclusion, Member, Shape, Types};
 pub use violation::{SchemaError, Violation};
 pub use wording::{nearest, type_name};

@@ -1,5 +1,7 @@
 //! What a contract says about the values at a path: their types and members, without a value.
 
+mod exclusion;
+
 use std::{
     collections::{HashMap, HashSet},
     fmt,
@@ -8,6 +10,7 @@ use std::{
 use cog_json::Segment;
 use serde_json::Value;
 
+pub use self::exclusion::Exclusion;
 use crate::{
     contract::Contract,
     graph::{Id, SchemaNode},

@@ -39,6 +39,6 @@ pub use crate::{
     openapi::module_openapi,
     routes::openapi,
     server::{Server, listen},
-    settings::{AccessSettings, ServerSettings, SetupError},
+    settings::{AccessSettings, OpenAiSettings, ServerSettings, SetupError, SystemMessages},
     transport::capabilities,
 };

@@ -22,7 +22,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use cog_json::{Array, ToJson, Writer};
+use cog_json::{Array, Node, ToJson, Writer};
 use cog_module::Module;
 use cog_run::RunInput;
 use cog_spec::{Code, ErrorBody, Meta, Warning};
@@ -51,6 +51,12 @@ pub(crate) const PATHS: &[&str] = &["/v1/models", "/v1/models/{id}", "/v1/chat/c
 
 /// What a model may begin with; the name of its module follows.
 const PREFIX: &str = "module:";
+
+/// Whether a value says nothing: null, or empty.
+fn is_nothing(value: Node<'_>) -> bool {
+    let is_container = value.is_array() || value.is_object();
+    value.is_null() || value.as_str() == Some("") || is_container && value.is_empty()
+}
 
 /// Returns the name of the module that a model names.
 fn module_name(model: &str) -> &str {

@@ -1,4 +1,4 @@
-use std::{net::SocketAddr, time::Duration};
+use std::{fmt, net::SocketAddr, str::FromStr, time::Duration};
 
 use cog_run::{BudgetLimits, ModelAccess};
 use thiserror::Error;
@@ -44,6 +44,8 @@ pub struct ServerSettings {
     pub write_timeout: Duration,
     /// The base URL of the server, for the URLs of media. By default `http://` and the `Host` of the request.
     pub public_url: Option<String>,
+    /// What becomes of the requests of OpenAI's and Anthropic's clients.
+    pub openai: OpenAiSettings,
     /// Whether clients of MCP may read the modules as skills, with their prompts: no by default.
     pub mcp_skills: bool,
     /// The limits of stored uploads and generated media.
@@ -79,6 +81,7 @@ impl Default for ServerSettings {
             websocket_idle_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
             public_url: None,
+            openai: OpenAiSettings::default(),
             mcp_skills: false,
             uploads: UploadSettings::default(),
             max_attempts: 10,
@@ -86,6 +89,56 @@ impl Default for ServerSettings {
             client_budget_period: Duration::from_secs(24 * 3600),
             drain_delay: Duration::ZERO,
             shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What becomes of the requests of OpenAI's clients (docs/openai.md).
+#[derive(Debug, Clone)]
+pub struct OpenAiSettings {
+    /// Where system messages go.
+    pub system: SystemMessages,
+    /// Whether sampling parameters are accepted without effect, with a warning: yes by default.
+    pub is_lenient: bool,
+}
+
+impl Default for OpenAiSettings {
+    fn default() -> Self {
+        Self { system: SystemMessages::default(), is_lenient: true }
+    }
+}
+
+/// Where the system messages of a client go.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SystemMessages {
+    /// Into the prompt, after the input, as the caller's words.
+    #[default]
+    Append,
+    /// Into this field of the input.
+    Field(String),
+    /// Nowhere: they are an error.
+    Refuse,
+}
+
+impl FromStr for SystemMessages {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("field:")) {
+            ("append", _) => Ok(Self::Append),
+            ("refuse", _) => Ok(Self::Refuse),
+            (_, Some(name)) if !name.is_empty() => Ok(Self::Field(name.to_owned())),
+            _ => Err(format!("`{text}` is not valid: use append, refuse or field:NAME")),
+        }
+    }
+}
+
+impl fmt::Display for SystemMessages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Append => f.write_str("append"),
+            Self::Field(name) => write!(f, "field:{name}"),
+            Self::Refuse => f.write_str("refuse"),
         }
     }
 }

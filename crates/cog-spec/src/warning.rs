@@ -55,6 +55,8 @@ string_enum! {
         HandoffMisaddressed = "W4022",
         /// A text file among the artifacts of a handoff packet could not be read; the model receives only its reference.
         ArtifactNotRead = "W4023",
+        /// A parameter of another interface had no effect, or a message was sent to the model as the caller's words.
+        RequestAdapted = "W4030",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cog_run::{ContextLimits, ModelAccess, sessions::SessionSettings};
-use cog_server::ServerSettings;
+use cog_server::{ServerSettings, SystemMessages};
 
 use super::{Row, Setting, Settings, SettingsError, Source, file::SettingsFile};
 use crate::settings::{DisplayValue, parse_duration, rows::without_credentials, show_duration, values};
@@ -166,6 +166,7 @@ enum Field {
     Switch(fn(&mut ServeSettings) -> &mut bool),
     Path(fn(&mut ServeSettings) -> &mut Option<PathBuf>),
     Names(fn(&mut ServeSettings) -> &mut Vec<String>),
+    System(fn(&mut ServeSettings) -> &mut SystemMessages),
     Models(fn(&mut ServeSettings) -> &mut Option<ModelAccess>),
     Url(fn(&mut ServeSettings) -> &mut Option<String>),
     /// URLs that may contain credentials, which are not shown.
@@ -212,6 +213,10 @@ server_settings! {
         "Providers and models that a client may name, such as openai,anthropic/claude-* [default: all]" operator;
     "public-url" Url |it| &mut it.server.public_url,
         "Public base URL for links to media [default: http:// and the Host of the request]" operator;
+    "openai-system" System |it| &mut it.server.openai.system,
+        "System messages of OpenAI's and Anthropic's clients: append, field:NAME or refuse";
+    "openai-lenient" Switch |it| &mut it.server.openai.is_lenient,
+        "Accept sampling parameters of these clients without effect, with a warning";
     "mcp-skills" Switch |it| &mut it.server.mcp_skills,
         "Let MCP clients read the modules as skills, with their prompts" operator;
     "state-dir" Path |it| &mut it.state_dir,
@@ -296,6 +301,7 @@ impl Field {
             Self::Switch(_) => "true|false",
             Self::Path(_) => "PATH",
             Self::Names(_) => "NAMES",
+            Self::System(_) => "PLACE",
             Self::Models(_) => "MODELS",
             Self::Url(_) => "URL",
             Self::Urls(_) => "URLS",
@@ -334,6 +340,7 @@ impl ServerSetting {
             Field::Switch(field) => *field(serve) = values::switch(text)?,
             Field::Path(field) => *field(serve) = Some(PathBuf::from(text)),
             Field::Names(field) | Field::Urls(field) => *field(serve) = values::names(text),
+            Field::System(field) => *field(serve) = text.parse()?,
             Field::Models(field) => *field(serve) = Some(models(text)?),
             Field::Url(field) => *field(serve) = Some(url(text)?),
             Field::Count(field) => *field(serve) = values::count(text)?,
@@ -354,6 +361,7 @@ impl ServerSetting {
             Field::Switch(field) => DisplayValue::Switch(*field(serve)),
             Field::Names(field) => DisplayValue::list(field(serve).iter()),
             Field::Urls(field) => DisplayValue::list(field(serve).iter().map(|url| without_credentials(url))),
+            Field::System(field) => DisplayValue::Text(field(serve).to_string()),
             Field::Models(field) => DisplayValue::maybe(field(serve).as_ref()),
             Field::Url(field) => DisplayValue::maybe(field(serve).as_ref()),
             Field::Path(field) => DisplayValue::path(field(serve).as_ref()),

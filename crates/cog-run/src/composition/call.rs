@@ -469,6 +469,10 @@ impl Context {
             generation: options.generation.clone(),
             on_violation: options.on_violation,
             max_attempts: options.max_attempts,
+            // Only what gives the answer follows them.
+            instructions: (call.callee == Callee::Own || !self.composition.uses_own_prompt())
+                .then(|| options.instructions.clone())
+                .flatten(),
             media: options.media.clone(),
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),

@@ -196,6 +196,7 @@ pub(crate) fn write_stored(w: &mut Writer<'_>, options: &RunOptions, warnings: &
     w.object(|w| {
         w.optional("owner", &options.owner);
         w.optional("trace_id", &options.trace_id);
+        w.optional("instructions", &options.instructions);
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
         w.optional("buffer_size", &options.buffer_size);
         w.optional("continues", &options.approval.as_ref().map(|halted| halted.id.clone()));
@@ -213,6 +214,7 @@ pub(crate) fn read_stored(node: Node<'_>, options: &mut RunOptions) -> Option<Ve
     // Without it, a run that starts again after a restart would be the operator's: with the operator's context and uploads.
     options.owner = node.get("owner").and_then(text);
     options.trace_id = node.get("trace_id").and_then(text);
+    options.instructions = node.get("instructions").and_then(text);
     if node.get("by_agent").is_some() {
         options.caller = Caller::Agent;
     }
@@ -247,6 +249,7 @@ impl RunOptions {
             generation: self.generation.or(&former.generation),
             on_violation: self.on_violation.or(former.on_violation),
             max_attempts: self.max_attempts.or(former.max_attempts),
+            instructions: self.instructions.clone().or_else(|| former.instructions.clone()),
             chunk_type: self.chunk_type.or(former.chunk_type),
             buffer_size: self.buffer_size.or(former.buffer_size),
             risk: self.risk.or(former.risk),
@@ -343,6 +346,7 @@ mod stored_tests {
         let options = RunOptions {
             owner: Some("token:ada".to_owned()),
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
+            instructions: Some("be kind".to_owned()),
             caller: Caller::Agent,
             buffer_size: Some(64),
             approval: Some(Approval { id: "halt_1".to_owned(), decision: Decision::yes() }),
@@ -353,6 +357,7 @@ mod stored_tests {
         let (read_back, warnings_back) = round_trip(&options, &warnings);
         assert_eq!((&read_back.owner, &read_back.trace_id), (&options.owner, &options.trace_id));
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
+        assert_eq!(read_back.instructions, options.instructions);
         assert_eq!(read_back.approval, options.approval);
         assert_eq!(read_back.generation, options.generation);
         assert_eq!(warnings_back, warnings);

@@ -111,7 +111,7 @@ impl Run<'_> {
     fn accept(&self, input: RunInput) -> Result<Accepted, ErrorBody> {
         let Self { state, module, options, .. } = self;
         let session_id = session::given_or_new_id(self.context.session_id.as_deref())?;
-        let input = CheckedInput::new(module, input)?;
+        let input = CheckedInput::new(module, input)?.with_instructions(options.instructions.clone());
         let sources = ContextSources {
             store: &state.context,
             modules: &state.modules,

@@ -3,10 +3,12 @@
 use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_run::RunInput;
+use cog_schema::Member;
 use cog_spec::Code;
 use serde_json::{Map, json};
 
-use super::{OpenAiError, request::shown};
+use super::{OpenAiError, is_nothing, request::shown};
+use crate::SystemMessages;
 
 /// The type of context that earlier messages become (docs/context.md).
 const HISTORY: &str = "conversation_history";
@@ -27,16 +29,27 @@ pub(super) struct Message {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
+    /// Also a developer: `instructions` of a response, and messages of these roles.
+    System,
     User,
     Assistant,
 }
 
 impl Message {
-    /// A user's message with this text, from the parameter of this name.
-    pub(super) fn from_user_text(text: &str, param: &str) -> Self {
+    /// The user's message with this text, from the parameter of this name.
+    pub(super) fn user(text: &str, param: &str) -> Self {
+        Self::new(Role::User, text, param)
+    }
+
+    /// The system's message with this text, from the parameter of this name.
+    pub(super) fn system(text: &str, param: &str) -> Self {
+        Self::new(Role::System, text, param)
+    }
+
+    fn new(role: Role, text: &str, param: &str) -> Self {
         let content = Content { text: Some(text.to_owned()), ..Content::default() };
         let [role_param, content_param] = [param; 2].map(str::to_owned);
-        Self { role: Role::User, content, role_param, content_param }
+        Self { role, content, role_param, content_param }
     }
 
     /// Reads the messages of a chat completion, or the items of a response.
@@ -60,31 +73,42 @@ impl Message {
 
     /// Returns an earlier message as a turn of the conversation.
     fn into_turn(self) -> Result<serde_json::Value, OpenAiError> {
-        let role = match self.role {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
+        let role = if self.role == Role::User { "user" } else { "assistant" };
+        Ok(json!({ "role": role, "content": self.into_text()? }))
+    }
+
+    fn into_text(self) -> Result<String, OpenAiError> {
         match (self.content.text, self.content.files.as_slice()) {
-            (Some(text), []) => Ok(json!({ "role": role, "content": text })),
+            (Some(text), []) => Ok(text),
             _ => {
                 let param = self.content_param;
-                let message = format!("`{param}`: an earlier message must be a text");
+                let message = format!("`{param}`: only the last message may contain anything else than text");
                 Err(OpenAiError::new(Code::UnsupportedValue, param, message))
             }
         }
     }
 }
 
-/// Returns the input that messages are for a module: the last one is the input, and those before it are its
-/// `conversation_history`. `name` is the parameter with the messages.
+/// What messages are for a module.
+pub(super) struct ModuleInput {
+    pub(super) input: RunInput,
+    /// The system messages, if they are added to the prompt.
+    pub(super) instructions: Option<String>,
+}
+
+/// Returns what messages are for a module: the last one is the input, those before it are its `conversation_history`, and system
+/// messages go where the operator says. `name` is the parameter with the messages.
 ///
 /// # Errors
 /// E1001 to E1004, with the path of the message.
 pub(super) fn input(
-    mut messages: Vec<Message>,
+    messages: Vec<Message>,
     name: &str,
     module: &Module,
-) -> Result<RunInput, OpenAiError> {
+    place: &SystemMessages,
+) -> Result<ModuleInput, OpenAiError> {
+    let (system, mut messages): (Vec<_>, Vec<_>) =
+        messages.into_iter().partition(|message| message.role == Role::System);
     let Some(Message { role, content, role_param, content_param }) = messages.pop() else {
         let message = format!("`{name}` must be an array with at least one message");
         return Err(OpenAiError::new(Code::MissingRequiredField, name, message));
@@ -101,14 +125,58 @@ pub(super) fn input(
         accepts_history(module, name)?;
         fields.insert("_context".to_owned(), json!({ HISTORY: history }));
     }
+    if text.is_some() {
+        has_text_field(module, &content_param)?;
+    }
+    let instructions = place_system(system, place, module, text.is_some(), &mut fields)?;
     let fields = Value::from(serde_json::Value::Object(fields));
-    Ok(match text {
-        Some(text) => {
-            has_text_field(module, &content_param)?;
-            RunInput::ArgsWith(text, fields)
-        }
+    let input = match text {
+        Some(text) => RunInput::ArgsWith(text, fields),
         None => RunInput::Json(fields),
-    })
+    };
+    Ok(ModuleInput { input, instructions })
+}
+
+/// Puts system messages where the operator says, and returns them if that is the prompt. `has_text` is whether the last message
+/// becomes the text field of the input.
+fn place_system(
+    system: Vec<Message>,
+    place: &SystemMessages,
+    module: &Module,
+    has_text: bool,
+    fields: &mut Map<String, serde_json::Value>,
+) -> Result<Option<String>, OpenAiError> {
+    let Some(param) = system.first().map(|message| message.role_param.clone()) else { return Ok(None) };
+    let refuse = |message: String, advice: &str| {
+        Err(OpenAiError::new(Code::UnsupportedValue, param, message).suggest(advice))
+    };
+    let texts = system.into_iter().map(Message::into_text).collect::<Result<Vec<_>, _>>()?;
+    let text = texts.join("\n\n");
+    match place {
+        SystemMessages::Append => Ok(Some(text)),
+        SystemMessages::Refuse => refuse(
+            "a module has its own prompt, and this server takes no other instructions".to_owned(),
+            "Remove the message, or put its text into a field of the input.",
+        ),
+        SystemMessages::Field(field) => {
+            let is_text = has_text && module.contract.args_target() == Ok(field);
+            let shape = module.contract.shape("input");
+            if shape.is_none_or(|shape| matches!(shape.member(field), Member::Absent)) {
+                let message = format!(
+                    "`input.{field}` is for system messages, and `{}` has no such field",
+                    module.manifest.name
+                );
+                return refuse(message, "Remove the message.");
+            }
+            if is_text || fields.insert(field.clone(), text.into()).is_some() {
+                return refuse(
+                    format!("`input.{field}` is for system messages, and the last message has it too"),
+                    "Send one of them.",
+                );
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// Returns the role of a message that a module can use.
@@ -126,22 +194,17 @@ fn role(message: Node<'_>, param: &str, is_item: bool) -> Result<Role, OpenAiErr
     let ignored = if is_item { IGNORED_OF_ITEM } else { IGNORED };
     let known =
         |key: &str| ["role", "content"].contains(&key) || ignored.contains(&key) || is_item && key == "type";
-    let other = message.members().find(|(key, value)| !known(key) && !value.is_null());
+    let other = message.members().find(|(key, value)| !known(key) && !is_nothing(*value));
     if let Some((key, _)) = other {
         return Err(unsupported(param, &shown(key), format!("`{param}.{}` is not supported", shown(key))));
     }
     match message.get("role").and_then(Node::as_str) {
         Some("user") => Ok(Role::User),
         Some("assistant") => Ok(Role::Assistant),
-        Some("system" | "developer") => Err(unsupported(
-            param,
-            "role",
-            format!("`{param}`: a module has its own prompt, and takes no other instructions"),
-        )
-        .suggest("Remove the message, or put its text into a field of the input.")),
+        Some("system" | "developer") => Ok(Role::System),
         Some(role) => {
             Err(unsupported(param, "role", format!("`{param}.role`: `{}` is not supported", shown(role)))
-                .suggest("Use user or assistant."))
+                .suggest("Use system, user or assistant."))
         }
         None => {
             let message = format!("`{param}.role` must be a string");
@@ -290,7 +353,7 @@ impl Content {
 
 /// Checks that a part has no other members than these.
 fn known(part: Node<'_>, param: &str, keys: &[&str]) -> Result<(), OpenAiError> {
-    match part.members().find(|(key, value)| !keys.contains(key) && !value.is_null()) {
+    match part.members().find(|(key, value)| !keys.contains(key) && !is_nothing(*value)) {
         Some((key, _)) => {
             let param = format!("{param}.{}", shown(key));
             Err(OpenAiError::new(Code::UnsupportedValue, &param, format!("`{param}` is not supported")))

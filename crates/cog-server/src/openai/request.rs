@@ -1,11 +1,12 @@
 //! What a request states in addition to its messages.
 
 use cog_json::{Node, Value};
+use cog_module::Module;
 use cog_schema::{Contract, Rules};
 use cog_spec::{Code, ErrorBody, Format, Manifest, Tier};
 use serde_json::{Map, json};
 
-use super::{OpenAiError, messages::Message, module_name};
+use super::{OpenAiError, is_nothing, messages::Message, module_name};
 use crate::request::{self, MediaOutput, Options};
 
 /// One of OpenAI's interfaces.
@@ -29,21 +30,26 @@ pub(super) struct ParsedRequest {
     pub(super) stream: bool,
     /// Whether the stream of a chat completion ends with the tokens.
     pub(super) include_usage: bool,
+    /// The sampling parameters, which have no effect.
+    pub(super) sampling: Vec<&'static str>,
 }
 
 const REASONING: &Parameters = &[("effort", Rule::Read)];
 const TEXT: &Parameters = &[("format", Rule::Read), ("verbosity", Rule::Read)];
-const OBFUSCATION: (&str, Rule) = ("include_obfuscation", Rule::Only("false"));
+const OBFUSCATION: (&str, Rule) = ("include_obfuscation", Rule::Only(&["false"]));
 
 impl ParsedRequest {
-    /// Parses the body of a request.
+    /// Parses the body of a request. Unless `is_lenient`, sampling parameters are refused.
     ///
     /// # Errors
     /// E1000 to E1004, with the name of the parameter.
-    pub(super) fn parse(api: Api, bytes: &[u8]) -> Result<Self, OpenAiError> {
+    pub(super) fn parse(api: Api, bytes: &[u8], is_lenient: bool) -> Result<Self, OpenAiError> {
         let body = request::object(bytes)?;
         let node = body.node();
-        check(node, "", api.parameters())?;
+        let sampling = check(node, "", api.parameters())?;
+        if let Some(name) = sampling.first().filter(|_| !is_lenient) {
+            return Err(refused(name, name, ""));
+        }
         let Some(model) = text(node, "", "model")? else {
             return Err(OpenAiError::new(Code::MissingRequiredField, "model", "`model` is missing")
                 .suggest("Name a module: GET /v1/models lists them."));
@@ -51,7 +57,7 @@ impl ParsedRequest {
         let (module, (format, options)) = (module_name(model).to_owned(), api.read(node)?);
         let stream = flag(node, "", "stream")?;
         let include_usage = api.include_usage(node)?;
-        Ok(Self { api, module, format, options, stream, include_usage, body })
+        Ok(Self { api, module, format, options, stream, include_usage, sampling, body })
     }
 
     /// Returns the messages, from the first.
@@ -60,12 +66,18 @@ impl ParsedRequest {
     /// E1001 to E1004, with the path of the message.
     pub(super) fn messages(&self) -> Result<Vec<Message>, OpenAiError> {
         let name = self.api.messages_name();
+        let mut messages = Vec::new();
+        if self.api == Api::Responses {
+            let instructions = text(self.body.node(), "", "instructions")?.filter(|text| !text.is_empty());
+            messages.extend(instructions.map(|text| Message::system(text, "instructions")));
+        }
         match self.body.get(name) {
             Some(text) if self.api == Api::Responses && text.is_string() => {
-                Ok(vec![Message::from_user_text(text.as_str().unwrap_or_default(), name)])
+                messages.push(Message::user(text.as_str().unwrap_or_default(), name));
             }
-            list => Message::read_list(list, name),
+            list => messages.extend(Message::read_list(list, name)?),
         }
+        Ok(messages)
     }
 }
 
@@ -117,16 +129,11 @@ impl Api {
 
     /// Reads `stream_options`.
     fn include_usage(self, request: Node<'_>) -> Result<bool, OpenAiError> {
-        let rules: &Parameters = match self {
+        let rules: &'static Parameters = match self {
             Self::Chat => &[("include_usage", Rule::Read), OBFUSCATION],
             Self::Responses => &[OBFUSCATION],
         };
         let Some(options) = object(request, "stream_options", rules)? else { return Ok(false) };
-        if !flag(request, "", "stream")? {
-            let message = "`stream_options` is not supported without `stream`";
-            return Err(OpenAiError::new(Code::UnsupportedValue, "stream_options", message)
-                .suggest("Remove it, or set `stream` to true."));
-        }
         flag(options, "stream_options.", "include_usage")
     }
 }
@@ -166,7 +173,7 @@ impl ResponseFormat {
         let param = "response_format";
         let Some(format) = expects_schema(format, param, CHAT_FORMAT)? else { return Ok(Self(None)) };
         let inner = format.get("json_schema").filter(|inner| inner.is_object());
-        inner.map_or(Ok(()), |inner| check(inner, "response_format.json_schema.", SCHEMA))?;
+        inner.map_or(Ok(Vec::new()), |inner| check(inner, "response_format.json_schema.", SCHEMA))?;
         Self::compile(inner, param, "response_format.json_schema.schema")
     }
 
@@ -188,6 +195,22 @@ impl ResponseFormat {
                 Err(OpenAiError::new(Code::MissingRequiredField, place, message))
             }
         }
+    }
+
+    /// Checks that an answer of the module can fit, before the model is paid.
+    ///
+    /// # Errors
+    /// E1004 with the first member that cannot.
+    pub(super) fn check_module(&self, module: &Module) -> Result<(), OpenAiError> {
+        let Some(Expected { contract, param }) = &self.0 else { return Ok(()) };
+        let shapes = contract.shape("input").zip(module.contract.shape("data"));
+        let Some(found) = shapes.and_then(|(expected, data)| expected.exclusion(&data)) else {
+            return Ok(());
+        };
+        let name = &module.manifest.name;
+        let message = format!("no answer of `{name}` can fit `{param}`: {found}");
+        Err(OpenAiError::new(Code::UnsupportedValue, *param, message)
+            .suggest(format!("Remove `{param}`, or use the schema of the module: GET /v1/modules/{name}.")))
     }
 
     /// Checks an answer.
@@ -219,12 +242,12 @@ fn data_path(path: &str) -> String {
 fn expects_schema<'a>(
     format: Option<Node<'a>>,
     param: &str,
-    rules: &Parameters,
+    rules: &'static Parameters,
 ) -> Result<Option<Node<'a>>, OpenAiError> {
     let Some(format) = format.filter(|format| !format.is_null()) else { return Ok(None) };
     match format.get("type").and_then(Node::as_str) {
-        Some("text" | "json_object") => check(format, &format!("{param}."), FORMAT).map(|()| None),
-        Some("json_schema") => check(format, &format!("{param}."), rules).map(|()| Some(format)),
+        Some("text" | "json_object") => check(format, &format!("{param}."), FORMAT).map(|_| None),
+        Some("json_schema") => check(format, &format!("{param}."), rules).map(|_| Some(format)),
         other => {
             let other = other.map(shown).unwrap_or_default();
             let param = format!("{param}.type");
@@ -256,13 +279,17 @@ fn compile(schema: Node<'_>, param: &str) -> Result<Contract, OpenAiError> {
 pub(super) enum Rule {
     /// It is read.
     Read,
-    /// A name or a note for a vendor, which changes no answer.
+    /// A name or a note for a vendor, or a word about tools that there are none of. It changes no answer.
     Label,
-    /// Only this value as JSON, which changes nothing.
-    Only(&'static str),
+    /// Only these values as JSON, which change nothing.
+    Only(&'static [&'static str]),
+    /// Only a list of these strings: they add to the answer what it never has.
+    Within(&'static [&'static str]),
+    /// How a model samples, and how much it may write. Only these values as JSON change nothing.
+    Sampling(&'static [&'static str]),
 }
 
-/// The parameters that an object may have, each with its rule. Null is accepted for each.
+/// The parameters that an object may have, each with its rule. Null and empty values are accepted for each.
 pub(super) type Parameters = [(&'static str, Rule)];
 
 /// The parameters of a chat completion.
@@ -279,15 +306,27 @@ const CHAT: &Parameters = &[
     ("prompt_cache_key", Rule::Label),
     ("safety_identifier", Rule::Label),
     ("user", Rule::Label),
-    ("frequency_penalty", Rule::Only("0")),
-    ("logprobs", Rule::Only("false")),
-    ("modalities", Rule::Only(r#"["text"]"#)),
-    ("n", Rule::Only("1")),
-    ("presence_penalty", Rule::Only("0")),
-    ("store", Rule::Only("false")),
-    ("temperature", Rule::Only("1")),
-    ("top_p", Rule::Only("1")),
+    ("parallel_tool_calls", Rule::Label),
+    ("tool_choice", NO_TOOL),
+    ("function_call", NO_TOOL),
+    ("logprobs", Rule::Only(&["false"])),
+    ("modalities", Rule::Only(&[r#"["text"]"#])),
+    ("n", Rule::Only(&["1"])),
+    ("store", Rule::Only(&["false"])),
+    ("top_logprobs", Rule::Only(&["0"])),
+    ("frequency_penalty", Rule::Sampling(&["0"])),
+    ("logit_bias", Rule::Sampling(&[])),
+    ("max_completion_tokens", Rule::Sampling(&[])),
+    ("max_tokens", Rule::Sampling(&[])),
+    ("presence_penalty", Rule::Sampling(&["0"])),
+    ("seed", Rule::Sampling(&[])),
+    ("temperature", Rule::Sampling(&["1"])),
+    ("top_k", Rule::Sampling(&[])),
+    ("top_p", Rule::Sampling(&["1"])),
 ];
+
+/// A client without tools may leave the choice to the model.
+const NO_TOOL: Rule = Rule::Only(&["\"auto\"", "\"none\""]);
 
 /// The parameters of a response.
 const RESPONSES: &Parameters = &[
@@ -302,13 +341,17 @@ const RESPONSES: &Parameters = &[
     ("prompt_cache_key", Rule::Label),
     ("safety_identifier", Rule::Label),
     ("user", Rule::Label),
-    ("background", Rule::Only("false")),
-    ("include", Rule::Only("[]")),
-    ("store", Rule::Only("false")),
-    ("temperature", Rule::Only("1")),
-    ("top_logprobs", Rule::Only("0")),
-    ("top_p", Rule::Only("1")),
-    ("truncation", Rule::Only("\"disabled\"")),
+    ("instructions", Rule::Read),
+    ("parallel_tool_calls", Rule::Label),
+    ("tool_choice", NO_TOOL),
+    ("background", Rule::Only(&["false"])),
+    ("include", Rule::Within(&["reasoning.encrypted_content", "web_search_call.action.sources"])),
+    ("store", Rule::Only(&["false"])),
+    ("top_logprobs", Rule::Only(&["0"])),
+    ("truncation", Rule::Only(&["\"disabled\""])),
+    ("max_output_tokens", Rule::Sampling(&[])),
+    ("temperature", Rule::Sampling(&["1"])),
+    ("top_p", Rule::Sampling(&["1"])),
 ];
 
 /// Returns what to do about a parameter that is refused.
@@ -326,8 +369,8 @@ fn advice(name: &str) -> &'static str {
         "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stop" => {
             "Remove it: an answer that ends early does not fit the schema of the module."
         }
-        "instructions" | "prompt" => {
-            "Remove it: a module has its own prompt. A text for the module belongs into a field of the input."
+        "prompt" => {
+            "Remove it: a module has its own prompt. Send text for the module in a field of the input."
         }
         "previous_response_id" | "conversation" => {
             "Send the earlier messages in `input`: no response is stored."
@@ -340,23 +383,49 @@ fn advice(name: &str) -> &'static str {
     }
 }
 
-/// Checks that no parameter would be ignored. `prefix` is the path before the names.
+/// Checks that no parameter would be ignored, except sampling parameters: their names are returned. `prefix` is the path before
+/// the names.
 ///
 /// # Errors
 /// E1004 with the name of the first one.
-pub(super) fn check(object: Node<'_>, prefix: &str, rules: &Parameters) -> Result<(), OpenAiError> {
-    for (key, value) in object.members().filter(|(_, value)| !value.is_null()) {
-        let rule = rules.iter().find(|(known, _)| *known == key).map(|(_, rule)| *rule);
-        let name = format!("{prefix}{}", shown(key));
-        let message = match rule {
-            Some(Rule::Read | Rule::Label) => continue,
-            Some(Rule::Only(only)) if is(value, only) => continue,
-            Some(Rule::Only(only)) => format!("`{name}` is not supported, except {only}"),
-            None => format!("`{name}` is not supported"),
+pub(super) fn check(
+    object: Node<'_>,
+    prefix: &str,
+    rules: &'static Parameters,
+) -> Result<Vec<&'static str>, OpenAiError> {
+    let mut sampling = Vec::new();
+    for (key, value) in object.members().filter(|(_, value)| !is_nothing(*value)) {
+        let Some((known, rule)) = rules.iter().find(|(known, _)| *known == key) else {
+            return Err(refused(&format!("{prefix}{}", shown(key)), key, ""));
         };
-        return Err(OpenAiError::new(Code::UnsupportedValue, name, message).suggest(advice(key)));
+        let only = match rule {
+            Rule::Read | Rule::Label => continue,
+            Rule::Only(only) | Rule::Sampling(only) if only.iter().any(|json| is(value, json)) => continue,
+            Rule::Sampling(_) => {
+                sampling.push(*known);
+                continue;
+            }
+            Rule::Within(names) => {
+                let mut elements = value.elements();
+                if value.is_array()
+                    && elements.all(|one| one.as_str().is_some_and(|one| names.contains(&one)))
+                {
+                    continue;
+                }
+                names
+            }
+            Rule::Only(only) => only,
+        };
+        return Err(refused(&format!("{prefix}{known}"), key, &only.join(", ")));
     }
-    Ok(())
+    Ok(sampling)
+}
+
+/// The error of a parameter at a path, of which only these values are supported.
+fn refused(path: &str, key: &str, only: &str) -> OpenAiError {
+    let except = if only.is_empty() { String::new() } else { format!(", except {only}") };
+    let message = format!("`{path}` is not supported{except}");
+    OpenAiError::new(Code::UnsupportedValue, path, message).suggest(advice(key))
 }
 
 /// Whether a value is this JSON. Numbers are compared by their value: a client may send `1.0`.
@@ -379,7 +448,7 @@ pub(super) fn shown(name: &str) -> String {
 pub(super) fn object<'a>(
     outer: Node<'a>,
     name: &str,
-    rules: &Parameters,
+    rules: &'static Parameters,
 ) -> Result<Option<Node<'a>>, OpenAiError> {
     let Some(value) = outer.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     if !value.is_object() {
@@ -492,7 +561,7 @@ mod tests {
     use super::*;
 
     fn parse(api: Api, request: &str) -> Result<ParsedRequest, String> {
-        ParsedRequest::parse(api, request.as_bytes()).map_err(|error| format!("{error:?}"))
+        ParsedRequest::parse(api, request.as_bytes(), false).map_err(|error| format!("{error:?}"))
     }
 
     #[test]
@@ -523,30 +592,48 @@ mod tests {
         let chat = |more: &str| parse(Api::Chat, &format!(r#"{{"model": "a", {more}}}"#));
         let parsed = chat(r#""stream": true, "stream_options": {"include_usage": true}"#).unwrap();
         assert!(parsed.stream && parsed.include_usage);
-        let error = chat(r#""stream_options": {"include_usage": true}"#).err().unwrap();
-        assert!(error.contains("without `stream`"), "{error}");
+        assert!(!chat(r#""stream_options": {"include_usage": true}"#).unwrap().stream);
         let error = chat(r#""stream": true, "stream_options": {"include_obfuscation": true}"#).err().unwrap();
         assert!(error.contains("stream_options.include_obfuscation"), "{error}");
         assert!(chat(r#""stream": 1"#).err().unwrap().contains("true or false"));
     }
 
-    fn refused(request: &str, rules: &Parameters) -> Option<String> {
-        let value = Value::parse(request).unwrap();
-        check(value.node(), "", rules).err().map(|error| format!("{error:?}"))
+    fn refusal(api: Api, member: &str) -> Option<String> {
+        parse(api, &format!(r#"{{"model": "a", {member}}}"#)).err()
     }
 
     #[test]
     fn parameters_that_change_nothing_are_accepted() {
-        for request in [
-            r#"{"temperature": 1.0, "top_p": 1, "store": false, "stream": false}"#,
-            r#"{"tools": null, "max_tokens": null, "seed": null}"#,
-            r#"{"user": "me", "metadata": {"a": "b"}}"#,
+        for members in [
+            r#""temperature": 1.0, "top_p": 1, "store": false, "stream": false"#,
+            r#""tools": null, "max_tokens": null, "seed": null, "made_up": null"#,
+            r#""user": "me", "metadata": {"a": "b"}, "parallel_tool_calls": true"#,
+            r#""tools": [], "functions": [], "stop": [], "logit_bias": {}, "instructions": "", "include": []"#,
+            r#""tool_choice": "auto", "reasoning": {}, "text": {}, "stream_options": {}"#,
+            r#""tool_choice": "none", "parallel_tool_calls": false"#,
         ] {
-            assert_eq!(refused(request, CHAT), None, "{request}");
-            assert_eq!(refused(request, RESPONSES), None, "{request}");
+            for api in [Api::Chat, Api::Responses] {
+                assert_eq!(refusal(api, members), None, "{members}");
+            }
         }
-        assert_eq!(refused(r#"{"n": 1, "modalities": ["text"]}"#, CHAT), None);
-        assert_eq!(refused(r#"{"include": [], "truncation": "disabled"}"#, RESPONSES), None);
+        let chat = r#""n": 1, "modalities": ["text"], "function_call": "auto""#;
+        assert_eq!(refusal(Api::Chat, chat), None);
+        let response = r#""include": ["reasoning.encrypted_content"], "truncation": "disabled""#;
+        assert_eq!(refusal(Api::Responses, response), None);
+    }
+
+    #[test]
+    fn sampling_parameters_have_no_effect_or_are_refused() {
+        for (api, request, name) in [
+            (Api::Chat, r#"{"model": "a", "temperature": 0.1, "top_p": 1}"#, "temperature"),
+            (Api::Chat, r#"{"model": "a", "max_tokens": 5}"#, "max_tokens"),
+            (Api::Responses, r#"{"model": "a", "max_output_tokens": 5}"#, "max_output_tokens"),
+        ] {
+            let parsed = ParsedRequest::parse(api, request.as_bytes(), true).unwrap();
+            assert_eq!(parsed.sampling, [name]);
+            assert!(parse(api, request).err().unwrap().contains(name));
+        }
+        assert!(ParsedRequest::parse(Api::Chat, br#"{"model": "a", "n": 2}"#, true).is_err());
     }
 
     #[test]
@@ -554,16 +641,18 @@ mod tests {
         for (name, value) in [
             ("n", "2"),
             ("temperature", "0"),
-            ("tools", "[]"),
+            ("tools", r#"[{"type": "function"}]"#),
+            ("tool_choice", "\"required\""),
             ("max_tokens", "10"),
             ("seed", "1"),
             ("made_up", "true"),
             ("store", "true"),
-            ("instructions", "\"be kind\""),
+            ("prompt", r#"{"id": "p"}"#),
             ("modalities", r#"["text", "audio"]"#),
+            ("include", r#"["message.output_text.logprobs"]"#),
         ] {
-            for rules in [CHAT, RESPONSES] {
-                let error = refused(&format!("{{\"{name}\": {value}}}"), rules).unwrap();
+            for api in [Api::Chat, Api::Responses] {
+                let error = refusal(api, &format!("\"{name}\": {value}")).unwrap();
                 assert!(error.contains("E1004") || error.contains("UnsupportedValue"), "{error}");
                 assert!(error.contains(&format!("`{name}` is not supported")), "{error}");
             }
@@ -574,7 +663,7 @@ mod tests {
     fn members_are_checked_with_their_path() {
         let request =
             Value::parse(r#"{"reasoning": {"effort": "low", "summary": "auto"}, "text": 5}"#).unwrap();
-        let rules: &Parameters = &[("effort", Rule::Read)];
+        let rules: &'static Parameters = &[("effort", Rule::Read)];
         let error = object(request.node(), "reasoning", rules).unwrap_err();
         assert!(format!("{error:?}").contains("`reasoning.summary` is not supported"), "{error:?}");
         let error = object(request.node(), "text", rules).unwrap_err();

@@ -17,14 +17,15 @@ use axum::{
 };
 use cog_json::{ToJson as _, Value, Writer};
 use cog_run::{CancelReason, Cancellation, ChunkStream};
-use cog_spec::{Chunk, ChunkType, Code, Envelope, ErrorBody, Outcome};
+use cog_spec::{Chunk, ChunkType, Code, Envelope, ErrorBody, Outcome, Warning, WarningCode};
 use futures_util::{FutureExt as _, stream};
 use tokio::time::timeout;
 
 use super::{
     Answer, Events, Head, OpenAiError, Reply, Run,
     data_text::{CorrectedData, DataText, Live},
-    messages, model_id,
+    messages::{self, ModuleInput},
+    model_id,
     reply::{ChatReply, ResponsesReply},
     request::{Api, ParsedRequest, ResponseFormat},
 };
@@ -67,9 +68,10 @@ async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Resul
 /// Reads a request. Its text and its tree are freed before the run.
 async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(Run, bool), OpenAiError> {
     let (parts, body) = request.into_parts();
+    let is_lenient = app.settings.openai.is_lenient;
     let (mut parsed, bytes, lease) =
         request::read(app, &caller.client, &parts.headers, body, move |body: Bytes, lease| {
-            let parsed = ParsedRequest::parse(api, &body)?;
+            let parsed = ParsedRequest::parse(api, &body, is_lenient)?;
             Ok::<_, OpenAiError>((parsed, body.len(), lease))
         })
         .await?;
@@ -78,14 +80,23 @@ async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(
     let module = app.load(&parsed.module).await?;
     let mut options = std::mem::take(&mut parsed.options);
     let format = std::mem::take(&mut parsed.format);
+    format.check_module(&module)?;
+    options.context.warnings.extend(without_effect(&parsed.sampling));
     let model = model_id(&parsed.module);
     let include_usage = parsed.include_usage;
     let is_stream = parsed.stream;
     let loaded = Arc::clone(&module);
-    let input = app
+    let place = app.settings.openai.system.clone();
+    let ModuleInput { input, instructions } = app
         .offload
-        .run(bytes, move || messages::input(parsed.messages()?, api.messages_name(), &loaded))
+        .run(bytes, move || messages::input(parsed.messages()?, api.messages_name(), &loaded, &place))
         .await?;
+    if instructions.is_some() {
+        let message =
+            "The model received the system messages as the caller's words, after the module's own prompt.";
+        options.context.warnings.push(Warning::new(WarningCode::RequestAdapted, message));
+        options.run.instructions = instructions;
+    }
     options.set_caller(app, &caller);
     let head = Head { id, created: seconds(), model, include_usage };
     let reply: Box<dyn Reply> = match api {
@@ -93,6 +104,16 @@ async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(
         Api::Responses => Box::new(ResponsesReply::new(head)),
     };
     Ok((Run { module, input, options, format, reply, bytes, client: caller.client, lease }, is_stream))
+}
+
+/// Returns the warning about parameters that have no effect.
+fn without_effect(names: &[&str]) -> Option<Warning> {
+    let (last, _) = names.split_last()?;
+    let names: String =
+        names.iter().map(|name| format!("`{name}`{}", if name == last { "" } else { ", " })).collect();
+    let message =
+        format!("{names} had no effect: the module and the operator choose how the model is called.");
+    Some(Warning::new(WarningCode::RequestAdapted, message))
 }
 
 /// Responds with one answer.

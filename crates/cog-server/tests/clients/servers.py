@@ -57,10 +57,21 @@ LIVE = {
 # The same with an image: a PNG of one pixel.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 IMAGE = {"type": "base64", "media_type": "image/png", "data": PNG}
+# The connection of the model breaks in the middle of its answer.
+BROKEN = {"text": ANSWER, "chunk_size": 5, "interrupt_after": 9000}
 DRAWN = ANSWER | {"data": ANSWER["data"] | {"image": IMAGE}}
 # The smallest image: one pixel.
 PIXEL = b"GIF87a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2L\1\0;"
 BODY = {"input": {"query": "why?"}, "_options": {"response_mode": "streaming"}}
+
+
+def refused(kind, call):
+    """The error of a call that fails."""
+    try:
+        call()
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
 
 
 EVENT = re.compile(rb"event: .*\nid: .*\ndata: .*\n\n")

@@ -1,5 +1,6 @@
 //! The door of OpenAI's clients.
 
+use cog_server::SystemMessages;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
@@ -107,15 +108,127 @@ pub(crate) const PNG: &str =
 async fn schema_of_the_client_is_checked_too() {
     let stage = Stage::answering().await;
     let mut body = ask("why?");
-    let schema = |kind| json!({ "type": "object", "required": ["result"], "properties": { "result": { "type": kind } } });
+    let schema = |result: Value| json!({ "type": "object", "required": ["result"], "properties": { "result": result } });
     let format =
-        |kind| json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema(kind) } });
-    body["response_format"] = format("string");
+        |result| json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema(result) } });
+    body["response_format"] = format(json!({ "type": "string" }));
     json_of(stage.chat(&body)).await;
-    body["response_format"] = format("number");
+    body["response_format"] = format(json!({ "type": "string", "maxLength": 3 }));
     let (status, error) = stage.chat_error(&body).await;
     assert_eq!((status, &error["code"], &error["type"]), (502, &json!("E3001"), &json!("server_error")));
     assert!(error["message"].as_str().unwrap().contains("data.result"), "{error}");
+}
+
+#[tokio::test]
+async fn schema_that_no_answer_fits_is_refused_before_the_call() {
+    let stage = Stage::answering().await;
+    let string = json!({ "type": "string" });
+    let schemas = [
+        (
+            json!({ "type": "object", "properties": { "result": { "type": "number" } } }),
+            "result: found string",
+        ),
+        (
+            json!({ "type": "object", "properties": { "city": string }, "required": ["city"] }),
+            "city: required",
+        ),
+        (
+            json!({ "type": "object", "properties": { "result": string }, "additionalProperties": false }),
+            "rationale: not allowed",
+        ),
+    ];
+    for (schema, reason) in schemas {
+        let format = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+        let mut body = ask("why?");
+        body["response_format"] = format;
+        let (status, error) = stage.chat_error(&body).await;
+        assert_eq!(
+            (status, &error["code"], &error["param"]),
+            (400, &json!("E1004"), &json!("response_format"))
+        );
+        assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+        body["stream"] = true.into();
+        assert_eq!(stage.chat_error(&body).await.0, 400);
+    }
+    assert_eq!(stage.mock.request_count(), 0);
+}
+
+/// Returns the messages of the warnings of a reply.
+fn warnings(reply: &Value) -> Vec<&str> {
+    let warnings = reply.pointer("/cognitive/_warnings").and_then(Value::as_array);
+    let warnings = warnings.into_iter().flatten();
+    warnings.filter(|it| it["code"] == "W4030").map(|it| it["message"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn system_messages_reach_the_model_as_the_words_of_the_caller() {
+    let stage = Stage::answering().await;
+    let messages = json!([{ "role": "system", "content": "be kind" }, { "role": "developer",
+        "content": [{ "type": "text", "text": "be brief" }] }, { "role": "user", "content": "why?" }]);
+    let chat = json!({ "model": "either", "messages": messages });
+    let response = json!({ "model": "either", "input": messages, "instructions": "be quick" });
+    for (request, words) in [
+        (stage.chat(&chat), "<caller_instructions>\nbe kind\n\nbe brief\n</caller_instructions>"),
+        (
+            stage.response(&response),
+            "<caller_instructions>\nbe quick\n\nbe kind\n\nbe brief\n</caller_instructions>",
+        ),
+    ] {
+        let reply = json_of(request).await;
+        assert!(matches!(warnings(&reply).as_slice(), [one] if one.contains("system messages")), "{reply}");
+        let sent = stage.mock.requests().last().unwrap().body.to_string();
+        let sent: Value = serde_json::from_str(&sent).unwrap();
+        let [system, user] = ["0", "1"].map(|at| sent.pointer(&format!("/messages/{at}/content")).unwrap());
+        assert!(!system.to_string().contains("be kind"), "{system}");
+        assert!(user.as_str().unwrap().starts_with("{\"query\":\"why?\"}"), "{user}");
+        assert!(user.as_str().unwrap().ends_with(words), "{user}");
+    }
+}
+
+#[tokio::test]
+async fn operator_chooses_the_place_of_system_messages() {
+    let mut body = ask("why?");
+    body["messages"] =
+        json!([{ "role": "system", "content": "be kind" }, { "role": "user", "content": "{}" }]);
+    let stage = Stage::with([cog_testkit::Reply::text(crate::support::ANSWER)], |settings| {
+        settings.openai.system = SystemMessages::Field("query".to_owned());
+    })
+    .await;
+    let reply = json_of(stage.chat(&body)).await;
+    assert_eq!(warnings(&reply), [""; 0]);
+    assert!(stage.mock.requests().last().unwrap().body.to_string().contains(r#"{\"query\":\"be kind\"}"#));
+    for content in ["why?", r#"{"query": "why?"}"#] {
+        body["messages"][1]["content"] = content.into();
+        let (status, error) = stage.chat_error(&body).await;
+        assert_eq!((status, &error["param"]), (400, &json!("messages[0].role")));
+        assert!(error["message"].as_str().unwrap().contains("`input.query`"), "{error}");
+    }
+    for (place, reason) in [
+        (SystemMessages::Field("tone".to_owned()), "`either` has no such field"),
+        (SystemMessages::Refuse, "takes no other instructions"),
+    ] {
+        let stage = Stage::with([], |settings| settings.openai.system = place).await;
+        let (status, error) = stage.chat_error(&body).await;
+        assert_eq!((status, &error["code"]), (400, &json!("E1004")));
+        assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+        assert_eq!(stage.mock.request_count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn sampling_parameters_have_no_effect_unless_the_operator_refuses_them() {
+    let mut body = ask("why?");
+    body["temperature"] = 0.1.into();
+    body["max_tokens"] = 5.into();
+    body["seed"] = 1.into();
+    let stage = Stage::answering().await;
+    let reply = json_of(stage.chat(&body)).await;
+    assert!(warnings(&reply)[0].starts_with("`temperature`, `max_tokens`, `seed` had no effect"), "{reply}");
+    let sent = stage.mock.requests().last().unwrap().body.to_string();
+    assert!(!sent.contains("temperature") && !sent.contains("seed"), "{sent}");
+    let strict = Stage::with([], |settings| settings.openai.is_lenient = false).await;
+    let (status, error) = strict.chat_error(&body).await;
+    assert_eq!((status, &error["code"], &error["param"]), (400, &json!("E1004"), &json!("temperature")));
 }
 
 #[tokio::test]
@@ -125,20 +238,15 @@ async fn what_cannot_be_honoured_is_refused_by_name() {
     let requests = [
         (json!({ "n": 2 }), "E1004", "n"),
         (json!({ "tools": [{ "type": "function", "function": { "name": "f" } }] }), "E1004", "tools"),
-        (json!({ "max_tokens": 5 }), "E1004", "max_tokens"),
+        (json!({ "stop": "x" }), "E1004", "stop"),
         (json!({ "made_up": 1 }), "E1004", "made_up"),
-        (json!({ "stream_options": { "include_usage": true } }), "E1004", "stream_options"),
         (json!({ "response_format": { "type": "text", "made_up": 1 } }), "E1004", "response_format.made_up"),
         (json!({ "model": 7 }), "E1003", "model"),
         (json!({ "model": null }), "E1002", "model"),
         (json!({ "messages": [] }), "E1002", "messages"),
         (json!({ "messages": [user, { "role": "assistant", "content": "so" }] }), "E1001", "messages"),
         (json!({ "messages": [{ "role": "assistant", "content": "so" }] }), "E1001", "messages[0].role"),
-        (
-            json!({ "messages": [{ "role": "system", "content": "be kind" }, user] }),
-            "E1004",
-            "messages[0].role",
-        ),
+        (json!({ "messages": [{ "role": "system", "content": "be kind" }] }), "E1002", "messages"),
         (json!({ "messages": [{ "role": "tool", "content": "x" }, user] }), "E1004", "messages[0].role"),
         (json!({ "messages": [user, user] }), "E1001", "messages"),
         (json!({ "messages": [{ "role": "user", "content": "{\"query\": 7}" }] }), "E1003", "input.query"),

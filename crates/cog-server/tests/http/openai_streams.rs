@@ -179,7 +179,8 @@ async fn module_without_streams_sends_its_content_at_the_end() {
 async fn schema_of_the_client_is_checked_at_the_end_of_a_stream() {
     let stage = Stage::answering().await;
     let mut body = streamed(ask("why?"));
-    let schema = json!({ "type": "object", "properties": { "rationale": { "type": "number" } } });
+    let schema =
+        json!({ "type": "object", "properties": { "rationale": { "type": "string", "maxLength": 3 } } });
     body["response_format"] =
         json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
     let (chunks, is_done) = chunks_of(stage.chat(&body)).await;
