@@ -7,7 +7,7 @@
 //! * `request`: body and options; `negotiate`: envelope or stream; `deliver` and `follow`: from a request to its response;
 //! * `transport`, `websocket`: server-sent events, NDJSON, WebSocket; `answer` and `error`: envelopes as responses;
 //! * `media`: uploads and generated media; `offload`: work that must not delay other requests;
-//! * `openai`: modules as models of OpenAI's clients; `openapi`: the OpenAPI document;
+//! * `vendor_api`: modules as models of the clients of vendors; `openapi`: the OpenAPI document;
 //! * `broken`: modules whose files cannot be loaded;
 //! * `server`: from a listener to connections; `guard`: access checks and limits.
 
@@ -20,7 +20,6 @@ mod media;
 mod metrics;
 mod negotiate;
 mod offload;
-mod openai;
 mod openapi;
 mod request;
 mod routes;
@@ -29,6 +28,7 @@ mod settings;
 mod state;
 mod timing;
 mod transport;
+mod vendor_api;
 mod websocket;
 
 pub use crate::{

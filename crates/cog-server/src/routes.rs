@@ -18,14 +18,14 @@ use axum::{
 use cog_spec::Code;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{error::ApiError, guard, openai, openapi::document_text, state::App};
+use crate::{error::ApiError, guard, openapi::document_text, state::App, vendor_api};
 
 // The routes. Each handler describes itself with `#[utoipa::path]`, so that router and OpenAPI document agree.
 
 /// Returns the router with its guard.
 pub(crate) fn build(app: App) -> Router {
     let router = match app.only_mcp {
-        false => openai::add(Router::from(described())),
+        false => vendor_api::add(Router::from(described())),
         true => Router::from(health()),
     };
     #[cfg(feature = "mcp")]
@@ -47,7 +47,7 @@ fn further() -> impl Iterator<Item = &'static str> {
     let mcp = [mcp::PATH];
     #[cfg(not(feature = "mcp"))]
     let mcp = [];
-    openai::PATHS.iter().copied().chain(mcp)
+    vendor_api::PATHS.iter().copied().chain(mcp)
 }
 
 /// Returns the paths of all routes, with their parameters in braces.

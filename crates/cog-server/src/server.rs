@@ -32,9 +32,9 @@ use crate::{
     broken::ModuleChecks,
     guard::{Bodies, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
-    openai,
     routes::{self, pages},
     state::{App, Shared},
+    vendor_api,
 };
 
 /// An HTTP server that runs modules.
@@ -137,8 +137,8 @@ impl Server {
             drain,
             metrics: self.metrics.clone(),
             is_public: pages::is_public,
-            refusal: openai::refusal,
-            failure: openai::failure,
+            refusal: vendor_api::refusal,
+            failure: vendor_api::failure,
         });
         Ok(App::new(Shared {
             settings: settings.clone(),

@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 use cog_run::{BudgetLimits, sessions::SessionState};
 
 use super::{request_log::Trace, *};
-use crate::{metrics::Live, openai};
+use crate::{metrics::Live, vendor_api};
 
 const TOKEN: &str = "abcdefghij0123456789";
 
@@ -32,8 +32,8 @@ fn guards() -> Guards {
         drain,
         metrics: Metrics::new(),
         is_public: |path| path == "/",
-        refusal: openai::refusal,
-        failure: openai::failure,
+        refusal: vendor_api::refusal,
+        failure: vendor_api::failure,
     }
 }
 

@@ -20,7 +20,7 @@ use super::*;
 use crate::{
     guard::{self, Access, Bodies, Client, Drain, Guards, Hosts, Origins, Rates, Slots},
     metrics::{Live, Metrics},
-    openai,
+    vendor_api,
 };
 
 /// The timeout of a hanging test. No step takes a tenth of it.
@@ -59,8 +59,8 @@ fn guard() -> Guard {
         drain,
         metrics: Metrics::new(),
         is_public: |_| false,
-        refusal: openai::refusal,
-        failure: openai::failure,
+        refusal: vendor_api::refusal,
+        failure: vendor_api::failure,
     })
 }
 

@@ -3,7 +3,7 @@
 use cog_json::{ToJson as _, Writer};
 use cog_spec::Usage;
 
-use super::{Answer, ErrorForm, Events, Head, Members, OpenAiError, Reply};
+use super::{Answer, ErrorForm, Events, Head, Members, Reply, RequestError};
 
 /// The reply to a chat completion.
 pub(super) struct ChatReply(pub(super) Head);
@@ -63,7 +63,7 @@ impl Reply for ChatReply {
     }
 
     /// The SDKs raise the error. No `[DONE]` follows, because the answer is not complete.
-    fn fail(&mut self, error: &OpenAiError, events: &mut Events) {
+    fn fail(&mut self, error: &RequestError, events: &mut Events) {
         events.push(None, |w| ErrorForm(error.members()).write_json(w));
     }
 }
@@ -205,7 +205,7 @@ impl Reply for ResponsesReply {
     }
 
     /// The event `error` has the error twice: with the members that the interface documents, and as the object that the SDKs raise.
-    fn fail(&mut self, error: &OpenAiError, events: &mut Events) {
+    fn fail(&mut self, error: &RequestError, events: &mut Events) {
         let members = error.members();
         self.push(events, "error", |_, w| {
             w.field("code", members.code());

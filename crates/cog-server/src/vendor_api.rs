@@ -96,7 +96,7 @@ async fn list(State(app): State<App>) -> Response {
 }
 
 /// Describes a module as a model.
-async fn show(State(app): State<App>, id: Result<Name, ApiError>) -> Result<Response, OpenAiError> {
+async fn show(State(app): State<App>, id: Result<Name, ApiError>) -> Result<Response, RequestError> {
     let Name(id) = id?;
     let name = module_name(&id);
     app.load(name).await?;
@@ -141,7 +141,7 @@ trait Reply: Send {
     /// Ends the stream of a successful run.
     fn end(&mut self, answer: &Answer<'_>, events: &mut Events);
     /// Ends the stream of a run that fails.
-    fn fail(&mut self, error: &OpenAiError, events: &mut Events);
+    fn fail(&mut self, error: &RequestError, events: &mut Events);
 }
 
 /// What is known before the run.
@@ -216,12 +216,12 @@ const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// Why a request fails, and which of its parameters is wrong.
 #[derive(Debug)]
-struct OpenAiError {
+struct RequestError {
     error: Box<ApiError>,
     param: Option<String>,
 }
 
-impl OpenAiError {
+impl RequestError {
     /// The error of a parameter.
     fn new(code: Code, param: impl Into<String>, message: impl Into<String>) -> Self {
         Self { error: Box::new(ApiError::new(code, message)), param: Some(param.into()) }
@@ -234,7 +234,7 @@ impl OpenAiError {
     }
 }
 
-impl<E: Into<ApiError>> From<E> for OpenAiError {
+impl<E: Into<ApiError>> From<E> for RequestError {
     fn from(error: E) -> Self {
         let error = error.into();
         let param = first_path(error.body());
@@ -248,14 +248,14 @@ fn first_path(error: &ErrorBody) -> Option<String> {
     path.filter(|path| path.starts_with("input")).map(str::to_owned)
 }
 
-impl OpenAiError {
+impl RequestError {
     /// Returns the members of the error.
     fn members(&self) -> Members<'_> {
         Members { error: self.error.body(), param: self.param.as_deref(), status: self.error.status() }
     }
 }
 
-impl IntoResponse for OpenAiError {
+impl IntoResponse for RequestError {
     fn into_response(self) -> Response {
         let text = ErrorForm(self.members()).to_json() + "\n";
         let is_final = self.error.body().recoverable == Some(false);
@@ -272,7 +272,7 @@ impl IntoResponse for OpenAiError {
 /// Returns the response to a request that a check refused: in OpenAI's form for these routes.
 pub(crate) fn refusal(path: &str, refusal: Refusal) -> Response {
     match PATHS.iter().any(|route| is_at(route, path)) {
-        true => OpenAiError::from(refusal).into_response(),
+        true => RequestError::from(refusal).into_response(),
         false => refusal.into_response(),
     }
 }
@@ -281,7 +281,7 @@ pub(crate) fn refusal(path: &str, refusal: Refusal) -> Response {
 pub(crate) fn failure(path: &str, status: StatusCode, error: ErrorBody) -> Response {
     let error = ApiError::from(error).with_status(status);
     match PATHS.iter().any(|route| is_at(route, path)) {
-        true => OpenAiError::from(error).into_response(),
+        true => RequestError::from(error).into_response(),
         false => error.into_response(),
     }
 }

@@ -6,7 +6,7 @@ use cog_schema::{Contract, Rules};
 use cog_spec::{Code, ErrorBody, Format, Manifest, Tier};
 use serde_json::{Map, json};
 
-use super::{OpenAiError, is_nothing, messages::Message, module_name};
+use super::{RequestError, is_nothing, messages::Message, module_name};
 use crate::request::{self, MediaOutput, Options};
 
 /// One of OpenAI's interfaces.
@@ -43,7 +43,7 @@ impl ParsedRequest {
     ///
     /// # Errors
     /// E1000 to E1004, with the name of the parameter.
-    pub(super) fn parse(api: Api, bytes: &[u8], is_lenient: bool) -> Result<Self, OpenAiError> {
+    pub(super) fn parse(api: Api, bytes: &[u8], is_lenient: bool) -> Result<Self, RequestError> {
         let body = request::object(bytes)?;
         let node = body.node();
         let sampling = check(node, "", api.parameters())?;
@@ -51,7 +51,7 @@ impl ParsedRequest {
             return Err(refused(name, name, ""));
         }
         let Some(model) = text(node, "", "model")? else {
-            return Err(OpenAiError::new(Code::MissingRequiredField, "model", "`model` is missing")
+            return Err(RequestError::new(Code::MissingRequiredField, "model", "`model` is missing")
                 .suggest("Name a module: GET /v1/models lists them."));
         };
         let (module, (format, options)) = (module_name(model).to_owned(), api.read(node)?);
@@ -64,7 +64,7 @@ impl ParsedRequest {
     ///
     /// # Errors
     /// E1001 to E1004, with the path of the message.
-    pub(super) fn messages(&self) -> Result<Vec<Message>, OpenAiError> {
+    pub(super) fn messages(&self) -> Result<Vec<Message>, RequestError> {
         let name = self.api.messages_name();
         let mut messages = Vec::new();
         if self.api == Api::Responses {
@@ -98,7 +98,7 @@ impl Api {
     }
 
     /// Reads the format of the answer and the options of the run.
-    fn read(self, request: Node<'_>) -> Result<(ResponseFormat, Box<Options>), OpenAiError> {
+    fn read(self, request: Node<'_>) -> Result<(ResponseFormat, Box<Options>), RequestError> {
         // An image is content of the answer: the client has no second request for it.
         let mut options = Box::new(Options { media: MediaOutput::Base64, ..Options::default() });
         let generation = &mut options.run.generation;
@@ -128,7 +128,7 @@ impl Api {
     }
 
     /// Reads `stream_options`.
-    fn include_usage(self, request: Node<'_>) -> Result<bool, OpenAiError> {
+    fn include_usage(self, request: Node<'_>) -> Result<bool, RequestError> {
         let rules: &'static Parameters = match self {
             Self::Chat => &[("include_usage", Rule::Read), OBFUSCATION],
             Self::Responses => &[OBFUSCATION],
@@ -169,7 +169,7 @@ impl ResponseFormat {
     ///
     /// # Errors
     /// E1001 for a schema that is not valid, E1004 for another type.
-    pub(super) fn from_chat(format: Option<Node<'_>>) -> Result<Self, OpenAiError> {
+    pub(super) fn from_chat(format: Option<Node<'_>>) -> Result<Self, RequestError> {
         let param = "response_format";
         let Some(format) = expects_schema(format, param, CHAT_FORMAT)? else { return Ok(Self(None)) };
         let inner = format.get("json_schema").filter(|inner| inner.is_object());
@@ -181,18 +181,18 @@ impl ResponseFormat {
     ///
     /// # Errors
     /// The errors of [`ResponseFormat::from_chat`].
-    pub(super) fn from_response(format: Option<Node<'_>>) -> Result<Self, OpenAiError> {
+    pub(super) fn from_response(format: Option<Node<'_>>) -> Result<Self, RequestError> {
         let param = "text.format";
         let Some(format) = expects_schema(format, param, RESPONSE_FORMAT)? else { return Ok(Self(None)) };
         Self::compile(Some(format), param, "text.format.schema")
     }
 
-    fn compile(outer: Option<Node<'_>>, param: &'static str, place: &str) -> Result<Self, OpenAiError> {
+    fn compile(outer: Option<Node<'_>>, param: &'static str, place: &str) -> Result<Self, RequestError> {
         match outer.and_then(|outer| outer.get("schema")).filter(|schema| schema.is_object()) {
             Some(schema) => Ok(Self(Some(Expected { contract: compile(schema, place)?, param }))),
             None => {
                 let message = format!("`{place}` must be an object");
-                Err(OpenAiError::new(Code::MissingRequiredField, place, message))
+                Err(RequestError::new(Code::MissingRequiredField, place, message))
             }
         }
     }
@@ -201,7 +201,7 @@ impl ResponseFormat {
     ///
     /// # Errors
     /// E1004 with the first member that cannot.
-    pub(super) fn check_module(&self, module: &Module) -> Result<(), OpenAiError> {
+    pub(super) fn check_module(&self, module: &Module) -> Result<(), RequestError> {
         let Some(Expected { contract, param }) = &self.0 else { return Ok(()) };
         let shapes = contract.shape("input").zip(module.contract.shape("data"));
         let Some(found) = shapes.and_then(|(expected, data)| expected.exclusion(&data)) else {
@@ -209,7 +209,7 @@ impl ResponseFormat {
         };
         let name = &module.manifest.name;
         let message = format!("no answer of `{name}` can fit `{param}`: {found}");
-        Err(OpenAiError::new(Code::UnsupportedValue, *param, message)
+        Err(RequestError::new(Code::UnsupportedValue, *param, message)
             .suggest(format!("Remove `{param}`, or use the schema of the module: GET /v1/modules/{name}.")))
     }
 
@@ -243,7 +243,7 @@ fn expects_schema<'a>(
     format: Option<Node<'a>>,
     param: &str,
     rules: &'static Parameters,
-) -> Result<Option<Node<'a>>, OpenAiError> {
+) -> Result<Option<Node<'a>>, RequestError> {
     let Some(format) = format.filter(|format| !format.is_null()) else { return Ok(None) };
     match format.get("type").and_then(Node::as_str) {
         Some("text" | "json_object") => check(format, &format!("{param}."), FORMAT).map(|_| None),
@@ -252,13 +252,13 @@ fn expects_schema<'a>(
             let other = other.map(shown).unwrap_or_default();
             let param = format!("{param}.type");
             let message = format!("`{param}`: `{other}` is not supported");
-            Err(OpenAiError::new(Code::UnsupportedValue, param, message)
+            Err(RequestError::new(Code::UnsupportedValue, param, message)
                 .suggest("Use text, json_object or json_schema."))
         }
     }
 }
 
-fn compile(schema: Node<'_>, param: &str) -> Result<Contract, OpenAiError> {
+fn compile(schema: Node<'_>, param: &str) -> Result<Contract, RequestError> {
     let schema = schema.to_serde();
     let mut document = Map::new();
     for key in ["$defs", "definitions"] {
@@ -268,7 +268,7 @@ fn compile(schema: Node<'_>, param: &str) -> Result<Contract, OpenAiError> {
     let manifest = Manifest::with_defaults("response_format", Format::V25, Some(Tier::Exploration));
     Contract::compile(&serde_json::Value::Object(document), &Rules::from(&manifest)).map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        OpenAiError::new(Code::InvalidInput, param, format!("`{param}`: {}", problems.join("; ")))
+        RequestError::new(Code::InvalidInput, param, format!("`{param}`: {}", problems.join("; ")))
     })
 }
 
@@ -392,7 +392,7 @@ pub(super) fn check(
     object: Node<'_>,
     prefix: &str,
     rules: &'static Parameters,
-) -> Result<Vec<&'static str>, OpenAiError> {
+) -> Result<Vec<&'static str>, RequestError> {
     let mut sampling = Vec::new();
     for (key, value) in object.members().filter(|(_, value)| !is_nothing(*value)) {
         let Some((known, rule)) = rules.iter().find(|(known, _)| *known == key) else {
@@ -422,10 +422,10 @@ pub(super) fn check(
 }
 
 /// The error of a parameter at a path, of which only these values are supported.
-fn refused(path: &str, key: &str, only: &str) -> OpenAiError {
+fn refused(path: &str, key: &str, only: &str) -> RequestError {
     let except = if only.is_empty() { String::new() } else { format!(", except {only}") };
     let message = format!("`{path}` is not supported{except}");
-    OpenAiError::new(Code::UnsupportedValue, path, message).suggest(advice(key))
+    RequestError::new(Code::UnsupportedValue, path, message).suggest(advice(key))
 }
 
 /// Whether a value is this JSON. Numbers are compared by their value: a client may send `1.0`.
@@ -449,7 +449,7 @@ pub(super) fn object<'a>(
     outer: Node<'a>,
     name: &str,
     rules: &'static Parameters,
-) -> Result<Option<Node<'a>>, OpenAiError> {
+) -> Result<Option<Node<'a>>, RequestError> {
     let Some(value) = outer.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     if !value.is_object() {
         return Err(mistyped(name, "an object"));
@@ -462,7 +462,7 @@ pub(super) fn object<'a>(
 ///
 /// # Errors
 /// E1003 for another type.
-pub(super) fn text<'a>(object: Node<'a>, prefix: &str, name: &str) -> Result<Option<&'a str>, OpenAiError> {
+pub(super) fn text<'a>(object: Node<'a>, prefix: &str, name: &str) -> Result<Option<&'a str>, RequestError> {
     let Some(value) = object.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     value.as_str().map(Some).ok_or_else(|| mistyped(&format!("{prefix}{name}"), "a string"))
 }
@@ -471,7 +471,7 @@ pub(super) fn text<'a>(object: Node<'a>, prefix: &str, name: &str) -> Result<Opt
 ///
 /// # Errors
 /// E1003 for another type.
-pub(super) fn flag(object: Node<'_>, prefix: &str, name: &str) -> Result<bool, OpenAiError> {
+pub(super) fn flag(object: Node<'_>, prefix: &str, name: &str) -> Result<bool, RequestError> {
     let Some(value) = object.get(name).filter(|value| !value.is_null()) else { return Ok(false) };
     value.as_bool().ok_or_else(|| mistyped(&format!("{prefix}{name}"), "true or false"))
 }
@@ -484,17 +484,17 @@ pub(super) fn keyword<T: std::str::FromStr<Err = cog_spec::ParseEnumError>>(
     object: Node<'_>,
     prefix: &str,
     name: &str,
-) -> Result<Option<T>, OpenAiError> {
+) -> Result<Option<T>, RequestError> {
     let Some(value) = text(object, prefix, name)? else { return Ok(None) };
     let name = format!("{prefix}{name}");
     value
         .parse()
         .map(Some)
-        .map_err(|error| OpenAiError::new(Code::UnsupportedValue, &name, format!("`{name}`: {error}")))
+        .map_err(|error| RequestError::new(Code::UnsupportedValue, &name, format!("`{name}`: {error}")))
 }
 
-fn mistyped(name: &str, expected: &str) -> OpenAiError {
-    OpenAiError::new(Code::TypeMismatch, name, format!("`{name}` must be {expected}"))
+fn mistyped(name: &str, expected: &str) -> RequestError {
+    RequestError::new(Code::TypeMismatch, name, format!("`{name}` must be {expected}"))
 }
 
 #[cfg(test)]

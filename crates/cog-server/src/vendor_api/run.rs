@@ -22,7 +22,7 @@ use futures_util::{FutureExt as _, stream};
 use tokio::time::timeout;
 
 use super::{
-    Answer, Events, Head, OpenAiError, Reply, Run,
+    Answer, Events, Head, Reply, RequestError, Run,
     data_text::{CorrectedData, DataText, Live},
     messages::{self, ModuleInput},
     model_id,
@@ -44,7 +44,7 @@ pub(super) async fn complete_chat(
     State(app): State<App>,
     caller: Caller,
     request: Request,
-) -> Result<Response, OpenAiError> {
+) -> Result<Response, RequestError> {
     respond(Api::Chat, &app, caller, request).await
 }
 
@@ -53,11 +53,11 @@ pub(super) async fn create_response(
     State(app): State<App>,
     caller: Caller,
     request: Request,
-) -> Result<Response, OpenAiError> {
+) -> Result<Response, RequestError> {
     respond(Api::Responses, &app, caller, request).await
 }
 
-async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Result<Response, OpenAiError> {
+async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Result<Response, RequestError> {
     let (run, is_stream) = read(api, app, caller, request).await?;
     match is_stream {
         true => respond_with_stream(app, run).await,
@@ -66,13 +66,13 @@ async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Resul
 }
 
 /// Reads a request. Its text and its tree are freed before the run.
-async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(Run, bool), OpenAiError> {
+async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(Run, bool), RequestError> {
     let (parts, body) = request.into_parts();
     let is_lenient = app.settings.openai.is_lenient;
     let (mut parsed, bytes, lease) =
         request::read(app, &caller.client, &parts.headers, body, move |body: Bytes, lease| {
             let parsed = ParsedRequest::parse(api, &body, is_lenient)?;
-            Ok::<_, OpenAiError>((parsed, body.len(), lease))
+            Ok::<_, RequestError>((parsed, body.len(), lease))
         })
         .await?;
     let id = request_id(&parts.extensions);
@@ -117,12 +117,12 @@ fn without_effect(names: &[&str]) -> Option<Warning> {
 }
 
 /// Responds with one answer.
-async fn complete(app: &App, run: Run) -> Result<Response, OpenAiError> {
+async fn complete(app: &App, run: Run) -> Result<Response, RequestError> {
     let Run { module, input, options, format, reply, bytes, lease: _lease, .. } = run;
     let running = deliver::run(app, &module, input, options, bytes);
     let (envelope, waited) = timing::measure_waiting(running).await;
     let Outcome::Success { data } = &envelope.outcome else {
-        return Err(OpenAiError::from(Box::new(envelope)));
+        return Err(RequestError::from(Box::new(envelope)));
     };
     format.check(data)?;
     let Envelope { meta, warnings, .. } = &envelope;
@@ -146,7 +146,7 @@ fn seconds() -> u64 {
 ///
 /// # Errors
 /// Errors that are known before the model is called.
-async fn respond_with_stream(app: &App, run: Run) -> Result<Response, OpenAiError> {
+async fn respond_with_stream(app: &App, run: Run) -> Result<Response, RequestError> {
     let slot = app.slot(&run.client)?;
     let Run { module, input, mut options, format, reply, bytes, lease, .. } = run;
     // OpenAI's clients append text, and have no form for a value that replaces another.
@@ -171,7 +171,7 @@ async fn prepare(
     app: &App,
     chunks: ChunkStream,
     cancellation: &Cancellation,
-) -> Result<ChunkStream, OpenAiError> {
+) -> Result<ChunkStream, RequestError> {
     let mut preparing = pin!(chunks.prepared());
     tokio::select! {
         prepared = &mut preparing => return Ok(prepared?),
@@ -291,7 +291,7 @@ impl EventBody {
         self.format.check(data)
     }
 
-    fn fail(&mut self, error: OpenAiError, events: &mut Events) {
+    fn fail(&mut self, error: RequestError, events: &mut Events) {
         self.running = None; // this also cancels the call to the provider
         self.reply.fail(&error, events);
     }

@@ -7,7 +7,7 @@ use cog_schema::Member;
 use cog_spec::Code;
 use serde_json::{Map, json};
 
-use super::{OpenAiError, is_nothing, request::shown};
+use super::{RequestError, is_nothing, request::shown};
 use crate::SystemMessages;
 
 /// The type of context that earlier messages become (docs/context.md).
@@ -56,7 +56,7 @@ impl Message {
     ///
     /// # Errors
     /// E1001 to E1004, with the path of the message.
-    pub(super) fn read_list(list: Option<Node<'_>>, name: &str) -> Result<Vec<Self>, OpenAiError> {
+    pub(super) fn read_list(list: Option<Node<'_>>, name: &str) -> Result<Vec<Self>, RequestError> {
         let messages = list.filter(|list| list.is_array()).into_iter().flat_map(|list| list.elements());
         messages
             .enumerate()
@@ -64,7 +64,7 @@ impl Message {
             .collect()
     }
 
-    fn read(message: Node<'_>, param: &str, is_item: bool) -> Result<Self, OpenAiError> {
+    fn read(message: Node<'_>, param: &str, is_item: bool) -> Result<Self, RequestError> {
         let role = role(message, param, is_item)?;
         let [role_param, content_param] = ["role", "content"].map(|key| format!("{param}.{key}"));
         let content = Content::read(message.get("content").unwrap_or(message), &content_param)?;
@@ -72,18 +72,18 @@ impl Message {
     }
 
     /// Returns an earlier message as a turn of the conversation.
-    fn into_turn(self) -> Result<serde_json::Value, OpenAiError> {
+    fn into_turn(self) -> Result<serde_json::Value, RequestError> {
         let role = if self.role == Role::User { "user" } else { "assistant" };
         Ok(json!({ "role": role, "content": self.into_text()? }))
     }
 
-    fn into_text(self) -> Result<String, OpenAiError> {
+    fn into_text(self) -> Result<String, RequestError> {
         match (self.content.text, self.content.files.as_slice()) {
             (Some(text), []) => Ok(text),
             _ => {
                 let param = self.content_param;
                 let message = format!("`{param}`: only the last message may contain anything else than text");
-                Err(OpenAiError::new(Code::UnsupportedValue, param, message))
+                Err(RequestError::new(Code::UnsupportedValue, param, message))
             }
         }
     }
@@ -106,16 +106,16 @@ pub(super) fn input(
     name: &str,
     module: &Module,
     place: &SystemMessages,
-) -> Result<ModuleInput, OpenAiError> {
+) -> Result<ModuleInput, RequestError> {
     let (system, mut messages): (Vec<_>, Vec<_>) =
         messages.into_iter().partition(|message| message.role == Role::System);
     let Some(Message { role, content, role_param, content_param }) = messages.pop() else {
         let message = format!("`{name}` must be an array with at least one message");
-        return Err(OpenAiError::new(Code::MissingRequiredField, name, message));
+        return Err(RequestError::new(Code::MissingRequiredField, name, message));
     };
     if role != Role::User {
         let message = "the last message must be one of the user";
-        return Err(OpenAiError::new(Code::InvalidInput, role_param, message));
+        return Err(RequestError::new(Code::InvalidInput, role_param, message));
     }
     let history = messages.into_iter().map(Message::into_turn).collect::<Result<Vec<_>, _>>()?;
     let mut fields = Map::new();
@@ -145,10 +145,10 @@ fn place_system(
     module: &Module,
     has_text: bool,
     fields: &mut Map<String, serde_json::Value>,
-) -> Result<Option<String>, OpenAiError> {
+) -> Result<Option<String>, RequestError> {
     let Some(param) = system.first().map(|message| message.role_param.clone()) else { return Ok(None) };
     let refuse = |message: String, advice: &str| {
-        Err(OpenAiError::new(Code::UnsupportedValue, param, message).suggest(advice))
+        Err(RequestError::new(Code::UnsupportedValue, param, message).suggest(advice))
     };
     let texts = system.into_iter().map(Message::into_text).collect::<Result<Vec<_>, _>>()?;
     let text = texts.join("\n\n");
@@ -180,7 +180,7 @@ fn place_system(
 }
 
 /// Returns the role of a message that a module can use.
-fn role(message: Node<'_>, param: &str, is_item: bool) -> Result<Role, OpenAiError> {
+fn role(message: Node<'_>, param: &str, is_item: bool) -> Result<Role, RequestError> {
     if let Some(kind) =
         message.get("type").and_then(Node::as_str).filter(|kind| is_item && *kind != "message")
     {
@@ -208,14 +208,14 @@ fn role(message: Node<'_>, param: &str, is_item: bool) -> Result<Role, OpenAiErr
         }
         None => {
             let message = format!("`{param}.role` must be a string");
-            Err(OpenAiError::new(Code::MissingRequiredField, format!("{param}.role"), message))
+            Err(RequestError::new(Code::MissingRequiredField, format!("{param}.role"), message))
         }
     }
 }
 
 /// The error of a member of a message that is not supported.
-fn unsupported(param: &str, key: &str, message: String) -> OpenAiError {
-    OpenAiError::new(Code::UnsupportedValue, format!("{param}.{key}"), message)
+fn unsupported(param: &str, key: &str, message: String) -> RequestError {
+    RequestError::new(Code::UnsupportedValue, format!("{param}.{key}"), message)
 }
 
 /// Adds the members of text that is a JSON object. Returns false for other text.
@@ -238,7 +238,7 @@ fn place_files(
     module: &Module,
     fields: &mut Map<String, serde_json::Value>,
     param: &str,
-) -> Result<(), OpenAiError> {
+) -> Result<(), RequestError> {
     let count = files.len();
     let mut files = files.into_iter();
     for field in module.contract.media_fields() {
@@ -259,27 +259,27 @@ fn place_files(
         0 => format!("`{name}` accepts no files"),
         places => format!("`{name}` accepts {places} of these {count} files"),
     };
-    Err(OpenAiError::new(Code::InvalidInput, param, message))
+    Err(RequestError::new(Code::InvalidInput, param, message))
 }
 
-fn accepts_history(module: &Module, name: &str) -> Result<(), OpenAiError> {
+fn accepts_history(module: &Module, name: &str) -> Result<(), RequestError> {
     if module.manifest.context.accepted(HISTORY).is_some() {
         return Ok(());
     }
     let message = format!("`{}` reads no earlier messages", module.manifest.name);
-    Err(OpenAiError::new(Code::InvalidInput, name, message).suggest(
+    Err(RequestError::new(Code::InvalidInput, name, message).suggest(
         "Send only the last message, or let `context.accepts` of the manifest list conversation_history.",
     ))
 }
 
-fn has_text_field(module: &Module, param: &str) -> Result<(), OpenAiError> {
+fn has_text_field(module: &Module, param: &str) -> Result<(), RequestError> {
     let Err(candidates) = module.contract.args_target() else { return Ok(()) };
     let name = &module.manifest.name;
     let message = match candidates.as_slice() {
         [] => format!("the input of `{name}` has no text field"),
         many => format!("the text could be any of these fields of `{name}`: {}", many.join(", ")),
     };
-    Err(OpenAiError::new(Code::InvalidInput, param, message)
+    Err(RequestError::new(Code::InvalidInput, param, message)
         .suggest("Send the input as a JSON object in the content of the message."))
 }
 
@@ -299,13 +299,13 @@ impl Content {
     ///
     /// # Errors
     /// E1001, E1003 and E1004 with the path of the part.
-    pub(super) fn read(content: Node<'_>, param: &str) -> Result<Self, OpenAiError> {
+    pub(super) fn read(content: Node<'_>, param: &str) -> Result<Self, RequestError> {
         if let Some(text) = content.as_str() {
             return Ok(Self { text: Some(text.to_owned()), files: Vec::new() });
         }
         if !content.is_array() {
             let message = format!("`{param}` must be a string or an array of parts");
-            return Err(OpenAiError::new(Code::TypeMismatch, param, message));
+            return Err(RequestError::new(Code::TypeMismatch, param, message));
         }
         let mut read = Self::default();
         for (index, part) in content.elements().enumerate() {
@@ -314,7 +314,7 @@ impl Content {
         Ok(read)
     }
 
-    fn add(&mut self, part: Node<'_>, param: &str) -> Result<(), OpenAiError> {
+    fn add(&mut self, part: Node<'_>, param: &str) -> Result<(), RequestError> {
         let kind = member(part, "type", param)?;
         match kind {
             "text" | "input_text" => {
@@ -333,7 +333,7 @@ impl Content {
             "input_file" => self.files.push(input_file(part, param)?),
             _ => {
                 let message = format!("`{param}.type`: `{}` is not supported", shown(kind));
-                return Err(OpenAiError::new(Code::UnsupportedValue, format!("{param}.type"), message)
+                return Err(RequestError::new(Code::UnsupportedValue, format!("{param}.type"), message)
                     .suggest("Use text, image_url, input_audio or file; in a response, input_text, input_image or input_file."));
             }
         }
@@ -352,20 +352,20 @@ impl Content {
 }
 
 /// Checks that a part has no other members than these.
-fn known(part: Node<'_>, param: &str, keys: &[&str]) -> Result<(), OpenAiError> {
+fn known(part: Node<'_>, param: &str, keys: &[&str]) -> Result<(), RequestError> {
     match part.members().find(|(key, value)| !keys.contains(key) && !is_nothing(*value)) {
         Some((key, _)) => {
             let param = format!("{param}.{}", shown(key));
-            Err(OpenAiError::new(Code::UnsupportedValue, &param, format!("`{param}` is not supported")))
+            Err(RequestError::new(Code::UnsupportedValue, &param, format!("`{param}` is not supported")))
         }
         None => Ok(()),
     }
 }
 
 /// Returns a member that is text.
-fn member<'a>(object: Node<'a>, key: &str, param: &str) -> Result<&'a str, OpenAiError> {
+fn member<'a>(object: Node<'a>, key: &str, param: &str) -> Result<&'a str, RequestError> {
     object.get(key).and_then(Node::as_str).ok_or_else(|| {
-        OpenAiError::new(Code::MissingRequiredField, param, format!("`{param}.{key}` must be a string"))
+        RequestError::new(Code::MissingRequiredField, param, format!("`{param}.{key}` must be a string"))
     })
 }
 
@@ -375,47 +375,47 @@ fn object<'a>(
     key: &str,
     param: &str,
     keys: &[&str],
-) -> Result<(Node<'a>, String), OpenAiError> {
+) -> Result<(Node<'a>, String), RequestError> {
     known(part, param, &["type", key])?;
     let param = format!("{param}.{key}");
     match part.get(key).filter(|value| value.is_object()) {
         Some(value) => known(value, &param, keys).map(|()| (value, param)),
         None => {
             let message = format!("`{param}` must be an object");
-            Err(OpenAiError::new(Code::MissingRequiredField, param, message))
+            Err(RequestError::new(Code::MissingRequiredField, param, message))
         }
     }
 }
 
-fn image(part: Node<'_>, param: &str) -> Result<serde_json::Value, OpenAiError> {
+fn image(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> {
     let (image, param) = object(part, "image_url", param, &["url", "detail"])?;
     check_detail(image, &param)?;
     Ok(url_source(member(image, "url", &param)?))
 }
 
-fn input_image(part: Node<'_>, param: &str) -> Result<serde_json::Value, OpenAiError> {
+fn input_image(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> {
     known(part, param, &["type", "image_url", "file_id", "detail"])?;
     check_detail(part, param)?;
     source(part, param, &["image_url", "file_id"])
 }
 
 /// The module decides how an image is read.
-fn check_detail(image: Node<'_>, param: &str) -> Result<(), OpenAiError> {
+fn check_detail(image: Node<'_>, param: &str) -> Result<(), RequestError> {
     match image.get("detail").and_then(Node::as_str) {
         None | Some("auto") => Ok(()),
         Some(detail) => {
             let message = format!("`{param}.detail`: `{}` is not supported, except auto", shown(detail));
-            Err(OpenAiError::new(Code::UnsupportedValue, format!("{param}.detail"), message))
+            Err(RequestError::new(Code::UnsupportedValue, format!("{param}.detail"), message))
         }
     }
 }
 
 /// Returns the source that one of these members names.
-fn source(part: Node<'_>, param: &str, keys: &[&str]) -> Result<serde_json::Value, OpenAiError> {
+fn source(part: Node<'_>, param: &str, keys: &[&str]) -> Result<serde_json::Value, RequestError> {
     let mut present = keys.iter().filter(|key| part.get(key).is_some_and(|value| !value.is_null()));
     let (Some(key), None) = (present.next(), present.next()) else {
         let message = format!("`{param}` must have exactly one of {}", keys.join(", "));
-        return Err(OpenAiError::new(Code::MissingRequiredField, param, message));
+        return Err(RequestError::new(Code::MissingRequiredField, param, message));
     };
     let value = member(part, key, param)?;
     match *key {
@@ -440,34 +440,34 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
     Some((media_type, data))
 }
 
-fn audio(part: Node<'_>, param: &str) -> Result<serde_json::Value, OpenAiError> {
+fn audio(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> {
     let (audio, param) = object(part, "input_audio", param, &["data", "format"])?;
     let media_type = match member(audio, "format", &param)? {
         "wav" => "audio/wav",
         "mp3" => "audio/mpeg",
         other => {
             let message = format!("`{param}.format`: `{}` is not supported", shown(other));
-            return Err(OpenAiError::new(Code::UnsupportedValue, format!("{param}.format"), message)
+            return Err(RequestError::new(Code::UnsupportedValue, format!("{param}.format"), message)
                 .suggest("Use wav or mp3."));
         }
     };
     Ok(json!({ "type": "base64", "media_type": media_type, "data": member(audio, "data", &param)? }))
 }
 
-fn file(part: Node<'_>, param: &str) -> Result<serde_json::Value, OpenAiError> {
+fn file(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> {
     let (file, param) = object(part, "file", param, &["file_id", "file_data", "filename"])?;
     source(file, &param, &["file_id", "file_data"])
 }
 
-fn input_file(part: Node<'_>, param: &str) -> Result<serde_json::Value, OpenAiError> {
+fn input_file(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> {
     known(part, param, &["type", "file_id", "file_data", "file_url", "filename"])?;
     source(part, param, &["file_id", "file_data", "file_url"])
 }
 
-fn file_data(data: &str, param: &str) -> Result<serde_json::Value, OpenAiError> {
+fn file_data(data: &str, param: &str) -> Result<serde_json::Value, RequestError> {
     let Some((media_type, data)) = data_url(data) else {
         let message = format!("`{param}.file_data` is not a data URL");
-        return Err(OpenAiError::new(Code::InvalidInput, format!("{param}.file_data"), message)
+        return Err(RequestError::new(Code::InvalidInput, format!("{param}.file_data"), message)
             .suggest("Send data:application/pdf;base64,… with the type of the file."));
     };
     Ok(json!({ "type": "base64", "media_type": media_type, "data": data }))
