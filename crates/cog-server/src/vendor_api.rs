@@ -1,11 +1,13 @@
-//! Modules as models of OpenAI's clients (docs/openai.md): `GET /v1/models`, `POST /v1/chat/completions`, `POST /v1/responses`.
+//! Modules as models of the clients of OpenAI (docs/openai.md) and Anthropic (docs/anthropic.md): `GET /v1/models`,
+//! `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/messages`.
 //!
 //! * `run`: one request, from its body to its response, also as a stream of events;
 //! * `request` and `parameters`: what a request contains, which parameters are accepted, and the schema of the client;
 //! * `messages`: from messages and their contents to the input of a module;
 //! * `data_text`: which modules send their data while these arrive, and what is certain of them;
-//! * `reply`: the forms of the two interfaces.
+//! * `reply` and `anthropic`: the forms of the interfaces.
 
+mod anthropic;
 mod data_text;
 mod messages;
 mod reply;
@@ -27,7 +29,7 @@ use cog_module::Module;
 use cog_run::RunInput;
 use cog_spec::{Code, ErrorBody, Meta, Warning};
 
-use self::request::ResponseFormat;
+use self::request::{Api, ResponseFormat};
 use crate::{
     answer,
     error::ApiError,
@@ -44,10 +46,15 @@ pub(crate) fn add(router: Router<App>) -> Router<App> {
         .route("/v1/models/{id}", get(show))
         .route("/v1/chat/completions", post(run::complete_chat))
         .route("/v1/responses", post(run::create_response))
+        .route(MESSAGES, post(run::create_message))
 }
 
 /// The paths of the routes.
-pub(crate) const PATHS: &[&str] = &["/v1/models", "/v1/models/{id}", "/v1/chat/completions", "/v1/responses"];
+pub(crate) const PATHS: &[&str] =
+    &["/v1/models", "/v1/models/{id}", "/v1/chat/completions", "/v1/responses", MESSAGES];
+
+/// The route of Anthropic's clients.
+const MESSAGES: &str = "/v1/messages";
 
 /// What a model may begin with; the name of its module follows.
 const PREFIX: &str = "module:";
@@ -110,6 +117,10 @@ impl ToJson for List<'_> {
         w.object(|w| {
             w.field("object", "list");
             w.field("data", &Array(self.0));
+            // Anthropic's clients read pages; there is one.
+            w.field("has_more", &false);
+            w.field("first_id", &self.0.first().map(|model| model_id(model.0)));
+            w.field("last_id", &self.0.last().map(|model| model_id(model.0)));
         });
     }
 }
@@ -124,6 +135,10 @@ impl ToJson for Model<'_> {
             w.field("object", "model");
             w.field("created", &0_u64);
             w.field("owned_by", "cognitive");
+            w.field("type", "model");
+            w.field("created_at", "1970-01-01T00:00:00Z");
+            w.field("display_name", self.0);
+            w.field("lifecycle", "active");
         });
     }
 }
@@ -257,7 +272,18 @@ impl RequestError {
 
 impl IntoResponse for RequestError {
     fn into_response(self) -> Response {
-        let text = ErrorForm(self.members()).to_json() + "\n";
+        self.into_response_of(Api::Chat)
+    }
+}
+
+impl RequestError {
+    /// Returns the response in the form of an interface.
+    fn into_response_of(self, api: Api) -> Response {
+        let mut text = match api {
+            Api::Chat | Api::Responses => ErrorForm(self.members()).to_json(),
+            Api::Messages => anthropic::ErrorForm(self.members()).to_json(),
+        };
+        text.push('\n');
         let is_final = self.error.body().recoverable == Some(false);
         // The status and the headers are the same as for the other routes.
         let mut response = self.error.into_response();
@@ -269,21 +295,27 @@ impl IntoResponse for RequestError {
     }
 }
 
-/// Returns the response to a request that a check refused: in OpenAI's form for these routes.
+/// Returns the response to a request that a check refused: in the vendor's form for these routes.
 pub(crate) fn refusal(path: &str, refusal: Refusal) -> Response {
-    match PATHS.iter().any(|route| is_at(route, path)) {
-        true => RequestError::from(refusal).into_response(),
-        false => refusal.into_response(),
+    match api_at(path) {
+        Some(api) => RequestError::from(refusal).into_response_of(api),
+        None => refusal.into_response(),
     }
 }
 
-/// Returns the response with an error: in OpenAI's form for these routes.
+/// Returns the response with an error: in the vendor's form for these routes.
 pub(crate) fn failure(path: &str, status: StatusCode, error: ErrorBody) -> Response {
     let error = ApiError::from(error).with_status(status);
-    match PATHS.iter().any(|route| is_at(route, path)) {
-        true => RequestError::from(error).into_response(),
-        false => error.into_response(),
+    match api_at(path) {
+        Some(api) => RequestError::from(error).into_response_of(api),
+        None => error.into_response(),
     }
+}
+
+/// Returns the interface whose errors a route has.
+fn api_at(path: &str) -> Option<Api> {
+    let is_known = PATHS.iter().any(|route| is_at(route, path));
+    is_known.then(|| if path == MESSAGES { Api::Messages } else { Api::Chat })
 }
 
 /// Whether a path belongs to a route, which may end with a parameter.
@@ -341,12 +373,19 @@ impl Members<'_> {
 impl ToJson for Members<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
-            w.field("message", &self.message());
             w.field("type", error_type(self.status));
-            self.write_param(w);
-            w.field("code", self.code());
-            w.field("details", &self.error.all_details());
+            self.write_rest(w);
         });
+    }
+}
+
+impl Members<'_> {
+    /// Writes the members that are the same in every form.
+    fn write_rest(&self, w: &mut Writer<'_>) {
+        w.field("message", &self.message());
+        self.write_param(w);
+        w.field("code", self.code());
+        w.field("details", &self.error.all_details());
     }
 }
 

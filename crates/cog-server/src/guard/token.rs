@@ -183,7 +183,7 @@ fn refusal(message: &str, challenge: &'static str) -> Refusal {
 /// The prefix of the subprotocol that contains a token.
 const SUBPROTOCOL: &str = "cog.token.";
 
-/// The token of `Authorization: Bearer`, or of a WebSocket's subprotocol.
+/// The token of `Authorization: Bearer`, of a WebSocket's subprotocol, or of `x-api-key`, which Anthropic's clients send.
 ///
 /// A token in the URL is ignored: URLs end up in logs, histories and `Referer`.
 ///
@@ -196,7 +196,16 @@ fn token(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, Refusal> {
     match (lines.next(), offered.next(), lines.next(), offered.next()) {
         (Some(line), None, None, _) => Ok(bearer(line).map(Cow::Borrowed)),
         (None, Some(offered), _, None) => Ok(unescaped(offered)),
-        (None, None, _, _) => Ok(None),
+        (None, None, _, _) => api_key(headers),
+        _ => Err(several()),
+    }
+}
+
+/// The token of `x-api-key`.
+fn api_key(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, Refusal> {
+    let mut keys = headers.get_all("x-api-key").iter();
+    match (keys.next(), keys.next()) {
+        (key, None) => Ok(key.and_then(|key| key.to_str().ok()).map(Cow::Borrowed)),
         _ => Err(several()),
     }
 }

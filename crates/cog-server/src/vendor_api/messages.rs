@@ -38,16 +38,19 @@ enum Role {
 impl Message {
     /// The user's message with this text, from the parameter of this name.
     pub(super) fn user(text: &str, param: &str) -> Self {
-        Self::new(Role::User, text, param)
-    }
-
-    /// The system's message with this text, from the parameter of this name.
-    pub(super) fn system(text: &str, param: &str) -> Self {
-        Self::new(Role::System, text, param)
-    }
-
-    fn new(role: Role, text: &str, param: &str) -> Self {
         let content = Content { text: Some(text.to_owned()), ..Content::default() };
+        Self::new(Role::User, content, param)
+    }
+
+    /// The system's message with this content, from the parameter of this name.
+    ///
+    /// # Errors
+    /// The errors of [`Content::read`].
+    pub(super) fn system(content: Node<'_>, param: &str) -> Result<Self, RequestError> {
+        Ok(Self::new(Role::System, Content::read(content, param)?, param))
+    }
+
+    fn new(role: Role, content: Content, param: &str) -> Self {
         let [role_param, content_param] = [param; 2].map(str::to_owned);
         Self { role, content, role_param, content_param }
     }
@@ -318,7 +321,7 @@ impl Content {
         let kind = member(part, "type", param)?;
         match kind {
             "text" | "input_text" => {
-                known(part, param, &["type", "text"])?;
+                known(part, param, &["type", "text", "cache_control"])?;
                 self.add_text(member(part, "text", param)?);
             }
             // A part of an answer that the client sends back.
@@ -331,10 +334,17 @@ impl Content {
             "input_audio" => self.files.push(audio(part, param)?),
             "file" => self.files.push(file(part, param)?),
             "input_file" => self.files.push(input_file(part, param)?),
+            "image" | "document" => match block(part, param)? {
+                Block::File(source) => self.files.push(source),
+                Block::Text(text) => self.add_text(text),
+            },
             _ => {
                 let message = format!("`{param}.type`: `{}` is not supported", shown(kind));
                 return Err(RequestError::new(Code::UnsupportedValue, format!("{param}.type"), message)
-                    .suggest("Use text, image_url, input_audio or file; in a response, input_text, input_image or input_file."));
+                    .suggest(
+                        "Use text, image_url, input_audio or file; in a response, input_text, input_image or input_file; \
+                         in a message of Anthropic, text, image or document.",
+                    ));
             }
         }
         Ok(())
@@ -459,6 +469,39 @@ fn file(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> 
     source(file, &param, &["file_id", "file_data"])
 }
 
+/// What a block of Anthropic contains.
+enum Block<'a> {
+    File(serde_json::Value),
+    Text(&'a str),
+}
+
+/// Reads an image or a document.
+fn block<'a>(part: Node<'a>, param: &str) -> Result<Block<'a>, RequestError> {
+    known(part, param, &["type", "source", "title", "cache_control"])?;
+    let param = format!("{param}.source");
+    let Some(source) = part.get("source").filter(|source| source.is_object()) else {
+        return Err(RequestError::new(
+            Code::MissingRequiredField,
+            &param,
+            format!("`{param}` must be an object"),
+        ));
+    };
+    let text = |key| member(source, key, &param);
+    Ok(match text("type")? {
+        "base64" => {
+            Block::File(json!({ "type": "base64", "media_type": text("media_type")?, "data": text("data")? }))
+        }
+        "url" => Block::File(json!({ "type": "url", "url": text("url")? })),
+        "file" => Block::File(json!({ "type": "upload_ref", "upload_id": text("file_id")? })),
+        "text" => Block::Text(text("data")?),
+        other => {
+            let message = format!("`{param}.type`: `{}` is not supported", shown(other));
+            return Err(RequestError::new(Code::UnsupportedValue, format!("{param}.type"), message)
+                .suggest("Use base64, url, file or text."));
+        }
+    })
+}
+
 fn input_file(part: Node<'_>, param: &str) -> Result<serde_json::Value, RequestError> {
     known(part, param, &["type", "file_id", "file_data", "file_url", "filename"])?;
     source(part, param, &["file_id", "file_data", "file_url"])
@@ -496,10 +539,14 @@ mod content_tests {
                 {"type": "input_image", "image_url": "data:image/png;base64,DDDD", "detail": "auto"},
                 {"type": "input_image", "file_id": "upl_2"},
                 {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,EEEE"},
-                {"type": "input_file", "file_url": "https://a.example/c.pdf"}]"#,
+                {"type": "input_file", "file_url": "https://a.example/c.pdf"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "FFFF"}},
+                {"type": "image", "source": {"type": "url", "url": "https://a.example/d.png"}},
+                {"type": "document", "title": "t", "source": {"type": "file", "file_id": "upl_3"}},
+                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "e"}}]"#,
         )
         .unwrap();
-        assert_eq!(read.text.as_deref(), Some("a\nb\nc\nd"));
+        assert_eq!(read.text.as_deref(), Some("a\nb\nc\nd\ne"));
         let expected = json!([
             {"type": "base64", "media_type": "image/png", "data": "AAAA"},
             {"type": "url", "url": "https://a.example/b.png"},
@@ -510,6 +557,9 @@ mod content_tests {
             {"type": "upload_ref", "upload_id": "upl_2"},
             {"type": "base64", "media_type": "application/pdf", "data": "EEEE"},
             {"type": "url", "url": "https://a.example/c.pdf"},
+            {"type": "base64", "media_type": "image/png", "data": "FFFF"},
+            {"type": "url", "url": "https://a.example/d.png"},
+            {"type": "upload_ref", "upload_id": "upl_3"},
         ]);
         assert_eq!(serde_json::Value::Array(read.files), expected);
     }
@@ -532,6 +582,12 @@ mod content_tests {
             (r#"[{"type": "image_url", "image_url": {"url": "x", "crop": 1}}]"#, "image_url.crop"),
             (r#"[{"type": "input_image", "image_url": "x", "file_id": "y"}]"#, "exactly one of"),
             (r#"[{"type": "input_file", "filename": "a.pdf"}]"#, "exactly one of"),
+            (
+                r#"[{"type": "document", "source": {"type": "content", "content": []}}]"#,
+                "content[0].source.type",
+            ),
+            (r#"[{"type": "image", "source": {"type": "base64", "data": "A"}}]"#, "content[0].source"),
+            (r#"[{"type": "tool_result", "tool_use_id": "a"}]"#, "messages[0].content[0].type"),
             (r#"[{"type": "input_image", "image_url": "x", "detail": "low"}]"#, "content[0].detail"),
             ("[{}]", "messages[0].content[0]"),
             ("7", "messages[0].content"),

@@ -6,12 +6,14 @@ use cog_schema::{Contract, Rules};
 use cog_spec::{Code, ErrorBody, Format, Manifest, Tier};
 use serde_json::{Map, json};
 
-use super::{RequestError, is_nothing, messages::Message, module_name};
+use super::{RequestError, anthropic, is_nothing, messages::Message, module_name};
 use crate::request::{self, MediaOutput, Options};
 
-/// One of OpenAI's interfaces.
+/// An interface of a vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Api {
+    /// `POST /v1/messages` of Anthropic.
+    Messages,
     /// `POST /v1/chat/completions`.
     Chat,
     /// `POST /v1/responses`.
@@ -36,6 +38,7 @@ pub(super) struct ParsedRequest {
 
 const REASONING: &Parameters = &[("effort", Rule::Read)];
 const TEXT: &Parameters = &[("format", Rule::Read), ("verbosity", Rule::Read)];
+const OUTPUT_CONFIG: &Parameters = &[("effort", Rule::Read), ("format", Rule::Read)];
 const OBFUSCATION: (&str, Rule) = ("include_obfuscation", Rule::Only(&["false"]));
 
 impl ParsedRequest {
@@ -67,9 +70,15 @@ impl ParsedRequest {
     pub(super) fn messages(&self) -> Result<Vec<Message>, RequestError> {
         let name = self.api.messages_name();
         let mut messages = Vec::new();
-        if self.api == Api::Responses {
-            let instructions = text(self.body.node(), "", "instructions")?.filter(|text| !text.is_empty());
-            messages.extend(instructions.map(|text| Message::system(text, "instructions")));
+        let system = match self.api {
+            Api::Chat => None,
+            Api::Responses => text(self.body.node(), "", "instructions")?.map(|_| "instructions"),
+            Api::Messages => Some("system"),
+        };
+        if let Some((name, value)) = system.and_then(|name| Some((name, self.body.get(name)?)))
+            && !is_nothing(value)
+        {
+            messages.push(Message::system(value, name)?);
         }
         match self.body.get(name) {
             Some(text) if self.api == Api::Responses && text.is_string() => {
@@ -85,7 +94,7 @@ impl Api {
     /// Returns the parameter with the messages.
     pub(super) const fn messages_name(self) -> &'static str {
         match self {
-            Self::Chat => "messages",
+            Self::Chat | Self::Messages => "messages",
             Self::Responses => "input",
         }
     }
@@ -94,6 +103,7 @@ impl Api {
         match self {
             Self::Chat => CHAT,
             Self::Responses => RESPONSES,
+            Self::Messages => anthropic::PARAMETERS,
         }
     }
 
@@ -115,13 +125,20 @@ impl Api {
                 match object(request, "text", TEXT)? {
                     Some(text) => {
                         generation.verbosity = keyword(text, "text.", "verbosity")?;
-                        ResponseFormat::from_response(text.get("format"))?
+                        ResponseFormat::from_response(text.get("format"), "text.format")?
                     }
                     None => ResponseFormat::default(),
                 }
             }
+            Self::Messages => match object(request, "output_config", OUTPUT_CONFIG)? {
+                Some(config) => {
+                    generation.effort = keyword(config, "output_config.", "effort")?;
+                    ResponseFormat::from_response(config.get("format"), "output_config.format")?
+                }
+                None => ResponseFormat::default(),
+            },
         };
-        if text(request, "", "service_tier")? != Some("default") {
+        if self != Self::Messages && text(request, "", "service_tier")? != Some("default") {
             generation.service_tier = keyword(request, "", "service_tier")?;
         }
         Ok((format, options))
@@ -131,7 +148,7 @@ impl Api {
     fn include_usage(self, request: Node<'_>) -> Result<bool, RequestError> {
         let rules: &'static Parameters = match self {
             Self::Chat => &[("include_usage", Rule::Read), OBFUSCATION],
-            Self::Responses => &[OBFUSCATION],
+            Self::Responses | Self::Messages => &[OBFUSCATION],
         };
         let Some(options) = object(request, "stream_options", rules)? else { return Ok(false) };
         flag(options, "stream_options.", "include_usage")
@@ -177,14 +194,13 @@ impl ResponseFormat {
         Self::compile(inner, param, "response_format.json_schema.schema")
     }
 
-    /// Reads `text.format` of a response.
+    /// Reads `text.format` of a response, or `output_config.format` of a message.
     ///
     /// # Errors
     /// The errors of [`ResponseFormat::from_chat`].
-    pub(super) fn from_response(format: Option<Node<'_>>) -> Result<Self, RequestError> {
-        let param = "text.format";
+    pub(super) fn from_response(format: Option<Node<'_>>, param: &'static str) -> Result<Self, RequestError> {
         let Some(format) = expects_schema(format, param, RESPONSE_FORMAT)? else { return Ok(Self(None)) };
-        Self::compile(Some(format), param, "text.format.schema")
+        Self::compile(Some(format), param, &format!("{param}.schema"))
     }
 
     fn compile(outer: Option<Node<'_>>, param: &'static str, place: &str) -> Result<Self, RequestError> {
@@ -510,7 +526,8 @@ mod response_format_tests {
     fn format_of_a_response_has_the_schema_at_its_top() {
         let read = |format: &str| {
             let format = Value::parse(format).unwrap();
-            ResponseFormat::from_response(Some(format.node())).map_err(|error| format!("{error:?}"))
+            ResponseFormat::from_response(Some(format.node()), "text.format")
+                .map_err(|error| format!("{error:?}"))
         };
         let format = read(r#"{"type": "json_schema", "name": "n", "schema": {"required": ["a"]}}"#).unwrap();
         let error = format.check(&Value::parse("{}").unwrap()).unwrap_err();

@@ -12,7 +12,7 @@ use std::{
 use axum::{
     body::{Body, Bytes},
     extract::{Request, State},
-    http::StatusCode,
+    http::{HeaderValue, StatusCode},
     response::Response,
 };
 use cog_json::{ToJson as _, Value, Writer};
@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use super::{
     Answer, Events, Head, Reply, RequestError, Run,
+    anthropic::MessagesReply,
     data_text::{CorrectedData, DataText, Live},
     messages::{self, ModuleInput},
     model_id,
@@ -55,6 +56,18 @@ pub(super) async fn create_response(
     request: Request,
 ) -> Result<Response, RequestError> {
     respond(Api::Responses, &app, caller, request).await
+}
+
+/// `POST /v1/messages`.
+pub(super) async fn create_message(State(app): State<App>, caller: Caller, request: Request) -> Response {
+    let id = request_id(request.extensions());
+    let response = respond(Api::Messages, &app, caller, request).await;
+    let mut response = response.unwrap_or_else(|error| error.into_response_of(Api::Messages));
+    // Anthropic's SDKs show the id of this header.
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("request-id", id);
+    }
+    response
 }
 
 async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Result<Response, RequestError> {
@@ -102,6 +115,7 @@ async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(
     let reply: Box<dyn Reply> = match api {
         Api::Chat => Box::new(ChatReply(head)),
         Api::Responses => Box::new(ResponsesReply::new(head)),
+        Api::Messages => Box::new(MessagesReply(head)),
     };
     Ok((Run { module, input, options, format, reply, bytes, client: caller.client, lease }, is_stream))
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 #![expect(clippy::panic, clippy::disallowed_methods, reason = "a test owns its server and its clients")]
 
+mod anthropic;
 mod bad_input;
 mod drain;
 mod frames;

@@ -74,6 +74,22 @@ fn options_follow_the_token() {
 }
 
 #[test]
+fn api_key_is_a_token_where_there_is_no_other() {
+    let access = Access::Tokens(tokens(&format!("ci:{TOKEN}\nother:{TOKEN}x")));
+    let key = axum::http::HeaderName::from_static("x-api-key");
+    let ci = Client::Token("ci".into());
+    assert_eq!(client_of(&access, key.clone(), TOKEN).unwrap(), ci);
+    client_of(&access, key.clone(), "wrong").unwrap_err();
+    let mut headers = HeaderMap::new();
+    headers.insert(key.clone(), format!("{TOKEN}x").parse().unwrap());
+    headers.insert(header::AUTHORIZATION, format!("Bearer {TOKEN}").parse().unwrap());
+    assert_eq!(access.client(&headers, "127.0.0.1:9".parse().unwrap()).unwrap().0, ci);
+    headers.remove(header::AUTHORIZATION);
+    headers.append(key, TOKEN.parse().unwrap());
+    access.client(&headers, "127.0.0.1:9".parse().unwrap()).unwrap_err();
+}
+
+#[test]
 fn several_tokens_are_ambiguous() {
     let access = Access::Tokens(tokens(&format!("ci:{TOKEN}\nother:{TOKEN}x")));
     let (bearer, other) = (format!("Bearer {TOKEN}"), format!("Bearer {TOKEN}x"));
