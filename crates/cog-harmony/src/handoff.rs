@@ -467,7 +467,8 @@ pub struct ChainReport {
 
 /// Verifies a chain from its last packet to its first. `others` are the earlier packets, in any order.
 ///
-/// Every packet must have the hashes that it declares, follow its parent, and have the objective of the first.
+/// Every packet must have the hashes that it declares, follow its parent with all of its artifacts, and have the objective of the
+/// first.
 pub fn verify_chain(last: &Handoff, others: &[Handoff]) -> ChainReport {
     let mut known: HashMap<&str, &Handoff> = HashMap::new();
     for packet in others {
@@ -489,6 +490,7 @@ pub fn verify_chain(last: &Handoff, others: &[Handoff]) -> ChainReport {
             break;
         };
         report.add(index, follow(before, current));
+        report.add(index, dropped_artifacts(before, current));
         current = before;
     }
     report
@@ -529,6 +531,18 @@ fn changed(parent: &Handoff, objective: &str) -> Option<String> {
 fn dropped(constraint: &str) -> Finding {
     let message = format!("the constraint `{}` was dropped", shortened(constraint));
     Finding::new("context.constraints", "constraints", message).suggest("Constraints can only be added.")
+}
+
+/// Returns the artifacts of a packet that its successor does not have.
+fn dropped_artifacts(parent: &Handoff, packet: &Handoff) -> Vec<Finding> {
+    let own: HashSet<&str> = packet.artifacts().map(|artifact| artifact.name).collect();
+    let dropped = parent.artifacts().filter(|artifact| !own.contains(artifact.name));
+    let findings = dropped.map(|artifact| {
+        let message = format!("the artifact `{}` was dropped", shortened(artifact.name));
+        Finding::new("context.artifacts", "artifacts", message)
+            .suggest("Keep the artifacts of the packet before; `cog handoff new --parent` does.")
+    });
+    findings.collect()
 }
 
 /// Returns the start of text, for a message.

@@ -262,6 +262,11 @@ pub fn losses(draft: &Draft, parent: Option<&Handoff>, history: &Conversation) -
         losses.extend(dropped.map(|artifact| {
             loss("context.artifacts", LossKind::Artifact, format!("the artifact `{}`", artifact.name))
         }));
+        let summary = draft.history_summary.as_deref().unwrap_or_default();
+        if let Some(before) = parent.history_summary().filter(|before| !summary.contains(before)) {
+            let what = format!("the summary of the packet before, `{}`, was replaced", shortened(before));
+            losses.push(loss("history_summary", LossKind::History, what));
+        }
     }
     losses.extend(of_history(draft, history));
     losses

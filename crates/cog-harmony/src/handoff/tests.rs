@@ -229,6 +229,33 @@ fn chain_names_every_constraint_that_was_dropped() {
 }
 
 #[test]
+fn chain_names_every_artifact_that_was_dropped() {
+    let mut holding = draft();
+    holding.set_artifact("doc", value(r#""a.md""#));
+    let first = Handoff::seal(&holding, None).unwrap();
+    let kept = Handoff::seal(&next(&first), Some(&first)).unwrap();
+    assert_eq!(verify_chain(&kept, std::slice::from_ref(&first)).findings, []);
+    let dropping = Draft { artifacts: Vec::new(), ..next(&first) };
+    let second = Handoff::read(dropping.write(Some(first.hash()), None)).unwrap();
+    let findings = verify_chain(&second, &[first]).findings;
+    assert_eq!(named(&findings), ["[0].context.artifacts artifacts"]);
+    assert_eq!(findings[0].message, "the artifact `doc` was dropped");
+}
+
+#[test]
+fn replaced_summary_is_a_loss() {
+    let before = Draft { history_summary: Some("2D was agreed.".to_owned()), ..draft() };
+    let first = Handoff::seal(&before, None).unwrap();
+    for (summary, is_lost) in [("Sprites are done.", true), ("2D was agreed. Sprites are done.", false)] {
+        let draft = Draft { history_summary: Some(summary.to_owned()), ..next(&first) };
+        let losses = losses(&draft, Some(&first), &Conversation::default());
+        let paths: Vec<&str> = losses.iter().map(|loss| loss.path.as_str()).collect();
+        assert_eq!(paths, if is_lost { &["history_summary"][..] } else { &[] }, "{summary}");
+    }
+    assert_eq!(losses(&next(&first), Some(&first), &Conversation::default()), []);
+}
+
+#[test]
 fn chain_with_a_cycle_ends() {
     let one = format!("sha256:{}", "1".repeat(64));
     let two = format!("sha256:{}", "2".repeat(64));
@@ -324,7 +351,7 @@ fn lists_what_a_handoff_loses() {
     let parent = example();
     let lost = losses(&draft(), Some(&parent), &Conversation::default());
     let kinds: Vec<_> = lost.iter().map(|loss| loss.kind).collect();
-    assert_eq!(kinds, [LossKind::Constraint, LossKind::Artifact, LossKind::Artifact]);
+    assert_eq!(kinds, [LossKind::Constraint, LossKind::Artifact, LossKind::Artifact, LossKind::History]);
     assert_eq!(losses(&Draft::after(&parent), Some(&parent), &Conversation::default()), []);
 }
 
