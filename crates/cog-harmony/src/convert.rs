@@ -14,8 +14,9 @@ use cog_json::{Node, ToJson, Value, Writer};
 use serde::Serialize;
 
 use crate::{
-    Conversation, Detail, Document, Message, NativePart, Part, Problem, Reasoning, Role, ToolCall,
-    other::member,
+    Conversation, Detail, Document, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part,
+    Problem, Reasoning, Role, ToolCall,
+    other::{is_nothing, member},
     problem::{Path, Problems},
     read,
 };
@@ -99,7 +100,7 @@ pub fn write_as(conversation: &Conversation, to: Format) -> Converted {
 }
 
 fn write_format(conversation: &Conversation, to: Format, report: &mut LossReport) -> String {
-    let vendor: &Vendor = match to {
+    let vendor: &'static Vendor = match to {
         Format::Harmony => return conversation.to_json(),
         Format::OpenAiChat => &openai_chat::VENDOR,
         Format::OpenAiResponses => &openai_responses::VENDOR,
@@ -107,8 +108,13 @@ fn write_format(conversation: &Conversation, to: Format, report: &mut LossReport
         Format::Gemini => &gemini::VENDOR,
     };
     vendor.report(conversation, report);
+    let messages = conversation.messages().iter().enumerate();
+    let messages: Vec<Placed<'_>> = messages
+        .map(|(index, message)| Placed { index, message })
+        .filter(|placed| vendor.has_content(placed.message))
+        .collect();
     let mut text = String::new();
-    (vendor.write)(conversation, &mut Writer::compact(&mut text), report);
+    (vendor.write)(&messages, &mut Writer::compact(&mut text), report);
     text
 }
 
@@ -180,7 +186,8 @@ impl LossReport {
 
     /// Lists the members of a document other than its messages: a conversion keeps only the messages.
     fn other_members(&mut self, document: Node<'_>, known: &[&str]) {
-        for (key, _) in document.members().filter(|(key, _)| !known.contains(key)) {
+        let others = document.members().filter(|(key, value)| !known.contains(key) && !is_nothing(*value));
+        for (key, _) in others {
             self.add(&key, "the member", "it is not part of the messages");
         }
     }
@@ -212,8 +219,20 @@ struct Vendor {
     /// Whether a message of this role may contain a part.
     takes: fn(Role, &Part) -> bool,
     /// Writes the messages.
-    write: fn(&Conversation, &mut Writer<'_>, &mut LossReport),
+    write: fn(&[Placed<'_>], &mut Writer<'_>, &mut LossReport),
 }
+
+/// A message with its index in the conversation.
+struct Placed<'a> {
+    index: usize,
+    message: &'a Message,
+}
+
+/// The namespaces of all vendors in `other`.
+const NAMESPACES: [&str; 4] = ["openai_chat", "openai_responses", "anthropic", "gemini"];
+
+/// What a vendor needs to find its own item again, and nobody else.
+const BOOKKEEPING: [&str; 2] = ["id", "status"];
 
 impl Vendor {
     /// Lists what the format cannot hold.
@@ -225,7 +244,8 @@ impl Vendor {
     }
 
     fn report_message(&self, message: &Message, path: &Path<'_>, report: &mut LossReport) {
-        let from_vendor = member(&message.other, self.namespace).is_some();
+        // A vendor's own identifier means nothing to others.
+        let from_vendor = NAMESPACES.iter().any(|namespace| member(&message.other, namespace).is_some());
         self.field(path, "id", message.id.is_some() && !from_vendor, report);
         // The name of a result is the name of its call, which stays.
         self.field(path, "name", message.name.is_some() && message.role != Role::Tool, report);
@@ -235,6 +255,9 @@ impl Vendor {
         if let Some(reasoning) = reasoning {
             let why = format!("only {} reads it", reasoning.provider);
             report.add(&path.key("reasoning"), "the reasoning", why);
+        }
+        if !self.has_content(message) {
+            report.add(path, "the message", format!("{} accepts no empty message", self.title));
         }
         self.unknown(path, &message.other, &[], report);
         let parts = path.key("content");
@@ -248,6 +271,9 @@ impl Vendor {
     }
 
     fn report_part(&self, role: Role, part: &Part, path: &Path<'_>, report: &mut LossReport) {
+        if self.is_empty_text(part) {
+            return;
+        }
         if !self.keeps(role, part) {
             let why = format!("a {role} message of {} cannot contain it", self.title);
             return report.add(path, format!("the part `{}`", part.kind()), why);
@@ -268,6 +294,9 @@ impl Vendor {
             Part::File(file) => self.field(&path.key("file"), "filename", file.filename.is_some(), report),
             Part::FileReference(file) => {
                 self.field(&path.key("file"), "filename", file.filename.is_some(), report);
+            }
+            Part::Refusal(_) if self.provider != "openai" => {
+                report.add(path, "the refusal", format!("for {}, it is text", self.title));
             }
             Part::Refusal(_) | Part::Native(_) => {}
         }
@@ -295,7 +324,19 @@ impl Vendor {
     /// Lists the members that this format does not hold, also inside the objects `inner`.
     fn unknown(&self, path: &Path<'_>, other: &Option<Value>, inner: &[&str], report: &mut LossReport) {
         for (key, value) in other.iter().flat_map(Value::members).filter(|(key, _)| *key != self.namespace) {
-            if inner.contains(&key) {
+            if is_nothing(value) {
+                continue;
+            }
+            if NAMESPACES.contains(&key) {
+                let members = value.members().filter(|(key, _)| !BOOKKEEPING.contains(key));
+                for (key, _) in members {
+                    report.add(
+                        &path.key(key),
+                        format!("`{key}`"),
+                        format!("{} has no such field", self.title),
+                    );
+                }
+            } else if inner.contains(&key) {
                 let path = path.key(key);
                 value.members().for_each(|(key, _)| self.field(&path, key, true, report));
             } else {
@@ -308,13 +349,55 @@ impl Vendor {
     fn keeps(&self, role: Role, part: &Part) -> bool {
         match part {
             Part::Native(native) => native.provider == self.provider && role != Role::Tool,
+            Part::Image(ImagePart { url, .. }) if !self.reads(url) => false,
+            Part::FileReference(FileReferencePart { source: FileSource::Url(url), .. })
+                if !self.reads(url) =>
+            {
+                false
+            }
+            Part::FileReference(FileReferencePart { source: FileSource::Id(id), .. })
+                if !self.has_file(id) =>
+            {
+                false
+            }
             part => (self.takes)(role, part),
         }
     }
 
+    /// Whether the vendor reads a URL. Files of Google are read by Google alone.
+    fn reads(&self, url: &str) -> bool {
+        const GOOGLE: [&str; 2] = ["https://generativelanguage.googleapis.com/", "gs://"];
+        self.provider == "gemini" || !GOOGLE.iter().any(|prefix| url.starts_with(prefix))
+    }
+
+    /// Whether the identifier of a file may be the vendor's: OpenAI's begin with `file-`, and Anthropic's with `file_`.
+    fn has_file(&self, id: &str) -> bool {
+        match self.provider {
+            "anthropic" => !id.starts_with("file-"),
+            _ => !id.starts_with("file_"),
+        }
+    }
+
+    /// Returns whether a message has anything to write. The result of a call may be empty.
+    fn has_content(&self, message: &Message) -> bool {
+        message.role == Role::Tool
+            || !message.tool_calls.is_empty()
+            || !self.reasoning(message).is_empty()
+            || self.extra(&message.other).any(|(key, _)| !BOOKKEEPING.contains(&key))
+            || self.parts(message).next().is_some()
+            || member(&message.other, "audio").is_some_and(|_| self.holds.contains(&"audio"))
+    }
+
     /// Returns the parts of a message that the format holds.
     fn parts<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = &'a Part> {
-        message.content.iter().filter(|part| self.keeps(message.role, part))
+        // Only OpenAI accepts an empty text; next to calls, it says nothing.
+        let may_be_empty = self.provider == "openai" && message.tool_calls.is_empty();
+        let parts = message.content.iter().filter(|part| self.keeps(message.role, part));
+        parts.filter(move |part| may_be_empty || !self.is_empty_text(part))
+    }
+
+    fn is_empty_text(&self, part: &Part) -> bool {
+        part.as_text() == Some("") && self.extra(part.other()).next().is_none()
     }
 
     /// Returns the text of a message that has only one text part, without further members.
@@ -356,7 +439,7 @@ impl Vendor {
 
     /// Reads what only this format has: the members that are not `known`.
     fn read_extra(&self, node: Node<'_>, known: &[&str]) -> Option<Value> {
-        let mut unknown = node.members().filter(|(key, value)| !known.contains(key) && !value.is_null());
+        let mut unknown = node.members().filter(|(key, value)| !known.contains(key) && !is_nothing(*value));
         let first = unknown.next()?;
         let mut text = String::new();
         Writer::compact(&mut text).object(|w| {

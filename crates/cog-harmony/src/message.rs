@@ -1,6 +1,6 @@
 use std::fmt;
 
-use cog_json::Value;
+use cog_json::{Node, Value, Writer};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
@@ -198,7 +198,28 @@ impl ToolCall {
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), signature: None, other: None }
     }
+
+    /// The type of a custom call, and its member.
+    pub(crate) const CUSTOM: &str = "custom";
+
+    /// Creates a custom call of OpenAI, whose argument is a text: the member `input`, so that every vendor can read it.
+    pub(crate) fn custom(id: String, name: String, input: &str) -> Self {
+        let mut arguments = String::new();
+        Writer::compact(&mut arguments).object(|w| {
+            w.field(INPUT, input);
+        });
+        Self { other: Value::parse(r#"{"custom":true}"#).ok(), ..Self::new(id, name, arguments) }
+    }
+
+    /// Returns the text of a custom call; none for a call of a function.
+    pub(crate) fn custom_input(&self) -> Option<String> {
+        member(&self.other, Self::CUSTOM).and_then(Node::as_bool).filter(|is_custom| *is_custom)?;
+        Value::parse(&self.arguments).ok()?.get_str(INPUT).map(str::to_owned)
+    }
 }
+
+/// The argument of a custom call.
+const INPUT: &str = "input";
 
 /// A tool that a model may call.
 #[derive(Debug, Clone, PartialEq)]

@@ -41,6 +41,12 @@ fn write_unknown(w: &mut Writer<'_>, node: Node<'_>, known: &[&str]) {
     }
 }
 
+/// Whether a value says nothing: null, or empty.
+pub(crate) fn is_nothing(value: Node<'_>) -> bool {
+    let is_container = value.is_array() || value.is_object();
+    value.is_null() || value.as_str() == Some("") || is_container && value.is_empty()
+}
+
 /// Returns a member of such an object.
 pub(crate) fn member<'a>(other: &'a Option<Value>, key: &str) -> Option<Node<'a>> {
     other.as_ref()?.get(key)

@@ -1,5 +1,7 @@
 //! Reads messages from JSON, by hand, so that every problem is reported with its path.
 
+use std::collections::HashMap;
+
 use cog_json::{Kind, Node, Value};
 
 use crate::{
@@ -43,9 +45,33 @@ pub(crate) fn conversation(node: Node<'_>, problems: &mut Problems) -> Conversat
     if node.kind() != Kind::Array {
         problems.add(&root, &TYPE, format!("found {}, expected an array of messages", node.kind()));
     }
-    let messages = node.elements().enumerate();
-    Conversation(messages.filter_map(|(index, node)| message(node, &root.index(index), problems)).collect())
+    let mut functions = HashMap::new();
+    let messages = node.elements().enumerate().filter_map(|(index, node)| {
+        let mut message = message(node, &root.index(index), problems)?;
+        number_function_call(node, &mut message, &mut functions);
+        Some(message)
+    });
+    Conversation(messages.collect())
 }
+
+/// Gives a `function_call` and its result, which have only the name of the function, an identifier of their own.
+fn number_function_call<'a>(node: Node<'a>, message: &mut Message, calls: &mut HashMap<&'a str, usize>) {
+    let call = node.get("function_call").and_then(|call| call.get_str("name"));
+    let result = node.get_str("name").filter(|_| node.get_str("role") == Some(FUNCTION));
+    let Some(name) = call.or(result) else { return };
+    let count = calls.entry(name).or_default();
+    *count += usize::from(call.is_some());
+    if *count > 1 {
+        let id = format!("{name}_{count}");
+        match message.tool_calls.last_mut() {
+            Some(last) => last.id = id,
+            None => message.tool_call_id = Some(id),
+        }
+    }
+}
+
+/// The role of a result in OpenAI's older form.
+const FUNCTION: &str = "function";
 
 /// The members of a message that the type names.
 const MESSAGE: [&str; 9] =
@@ -58,9 +84,14 @@ pub(crate) fn message(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) 
     }
     let mut fields = Fields { node, path, problems };
     let role = role(&mut fields);
-    let content = content(node, role, &path.key("content"), fields.problems);
-    let tool_calls = tool_calls(&mut fields);
+    let mut content = content(node, role, &path.key("content"), fields.problems);
+    // OpenAI has the refusal of an answer next to its content, which may be null.
+    let refusal = refusal(node).map(str::to_owned);
+    content.extend(refusal.map(|refusal| Part::Refusal(RefusalPart { refusal, other: None })));
+    let mut tool_calls = tool_calls(&mut fields);
+    tool_calls.extend(function_call(&mut fields));
     let tool_call_id = match role {
+        Some(Role::Tool) if node.get_str("role") == Some(FUNCTION) => fields.required_string("name"),
         Some(Role::Tool) => fields.required_string("tool_call_id"),
         _ => fields.string("tool_call_id"),
     };
@@ -86,23 +117,29 @@ pub(crate) fn message(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) 
     })
 }
 
-/// Returns the members that a message does not name. `developer` is among them, and a `reasoning` of another form.
+/// Returns the members that a message does not name. `developer` is among them, and a `reasoning` of another form; a refusal and a
+/// `function_call` are not, because they are a part and a call.
 fn unknown_members(node: Node<'_>, has_reasoning: bool) -> Option<Value> {
     let is_developer = node.get_str("role") == Some("developer");
     let has_other_form = !has_reasoning && node.get("reasoning").is_some();
-    if !is_developer && !has_other_form {
-        return other(node, &MESSAGE, &[]);
-    }
     let mut known = MESSAGE.to_vec();
     known.retain(|key| !(*key == "role" && is_developer || *key == "reasoning" && has_other_form));
+    known.extend(refusal(node).map(|_| "refusal"));
+    known.extend(node.get("function_call").filter(|call| call.is_object()).map(|_| "function_call"));
     other(node, &known, &[])
+}
+
+fn refusal(node: Node<'_>) -> Option<&str> {
+    node.get_str("refusal").filter(|refusal| !refusal.is_empty())
 }
 
 fn role(fields: &mut Fields<'_, '_>) -> Option<Role> {
     let found = fields.required_text("role")?;
     let role = Role::ALL.into_iter().find(|role| role.as_str() == found);
-    if role.is_none() && found == "developer" {
-        return Some(Role::System);
+    match found {
+        "developer" => return Some(Role::System),
+        FUNCTION => return Some(Role::Tool),
+        _ => {}
     }
     if role.is_none() {
         let message = format!("`{}` is not one of user, assistant, system, tool", shown(found));
@@ -155,8 +192,10 @@ fn tool_call(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option
     let mut fields = Fields { node, path, problems };
     let id = fields.required_string("id");
     let signature = fields.string("signature");
-    if fields.text("type").is_some_and(|kind| kind != "function") {
-        fields.problems.add(&path.key("type"), &ENUM, "expected `function`");
+    match fields.text("type") {
+        None | Some("function") => {}
+        Some(ToolCall::CUSTOM) => return custom_call(id?, &mut fields),
+        Some(_) => fields.problems.add(&path.key("type"), &ENUM, "expected `function` or `custom`"),
     }
     let function = fields.required("function", "an object", object)?;
     let path = path.key("function");
@@ -173,6 +212,26 @@ fn tool_call(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option
     let inner = Inner { key: "function", object: Some(function), known: &["name", "arguments"] };
     let other = other(node, &["id", "type", "function", "signature"], &[inner]);
     Some(ToolCall { id: id?, name: name?, arguments: arguments?.to_owned(), signature, other })
+}
+
+/// Reads `custom {name, input}` of OpenAI: a call whose argument is a text.
+fn custom_call(id: String, fields: &mut Fields<'_, '_>) -> Option<ToolCall> {
+    let custom = fields.required(ToolCall::CUSTOM, "an object", object)?;
+    let path = fields.path.key(ToolCall::CUSTOM);
+    let mut fields = Fields { node: custom, path: &path, problems: fields.problems };
+    let name = fields.required_string("name");
+    let input = fields.required("input", "a string", text);
+    Some(ToolCall::custom(id, name?, input?))
+}
+
+/// Reads `function_call` of OpenAI's older form. Its result has only the name of the function.
+fn function_call(fields: &mut Fields<'_, '_>) -> Option<ToolCall> {
+    let call = fields.node.get("function_call").filter(|call| call.is_object())?;
+    let path = fields.path.key("function_call");
+    let mut fields = Fields { node: call, path: &path, problems: fields.problems };
+    let name = fields.required_string("name")?;
+    let arguments = fields.required("arguments", "a string that contains JSON", text)?;
+    Some(ToolCall::new(name.clone(), name, arguments))
 }
 
 /// The maximum number of characters of a value in a message.

@@ -142,6 +142,12 @@ pub fn write_chat_part(w: &mut Writer<'_>, part: &Part, filename: Option<&str>) 
 
 /// Writes a call.
 pub fn write_chat_call(w: &mut Writer<'_>, call: &ToolCall) {
+    if let Some(input) = call.custom_input() {
+        w.field("id", &call.id).field("type", ToolCall::CUSTOM).key(ToolCall::CUSTOM).object(|w| {
+            w.field("name", &call.name).field("input", &input);
+        });
+        return;
+    }
     w.field("id", &call.id).field("type", "function").key("function").object(|w| {
         w.field("name", &call.name).field("arguments", &call.arguments);
     });
@@ -160,10 +166,11 @@ fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
 
 // Blocks of Anthropic's Messages.
 
-/// Writes a block: text, an image or a document. Other parts have no form.
+/// Writes a block: text, also of a refusal, an image or a document. Other parts have no form.
 pub fn write_anthropic_part(w: &mut Writer<'_>, part: &Part) {
     match part {
         Part::Text(text) => drop(w.field("type", "text").field("text", &text.text)),
+        Part::Refusal(refusal) => drop(w.field("type", "text").field("text", &refusal.refusal)),
         Part::Image(image) => {
             w.field("type", "image");
             write_source(w.key("source"), &image.url);
@@ -181,7 +188,7 @@ pub fn write_anthropic_part(w: &mut Writer<'_>, part: &Part) {
                 }),
             }
         }
-        Part::Audio(_) | Part::Refusal(_) | Part::Native(_) => {}
+        Part::Audio(_) | Part::Native(_) => {}
     }
 }
 
@@ -204,10 +211,11 @@ fn write_base64(w: &mut Writer<'_>, media_type: &str, data: &str) {
 
 // Parts of Google's Gemini.
 
-/// Writes a part: text, bytes, or a file at a URL. Other parts have no form.
+/// Writes a part: text, also of a refusal, bytes, or a file at a URL. Other parts have no form.
 pub fn write_gemini_part(w: &mut Writer<'_>, part: &Part) {
     match part {
         Part::Text(text) => drop(w.field("text", &text.text)),
+        Part::Refusal(refusal) => drop(w.field("text", &refusal.refusal)),
         Part::Image(image) => match data_url(&image.url) {
             Some((media_type, data)) => write_bytes(w, media_type, data),
             None => write_gemini_file(w, &image.url, image_type(&image.url)),
@@ -220,7 +228,7 @@ pub fn write_gemini_part(w: &mut Writer<'_>, part: &Part) {
         Part::FileReference(FileReferencePart { source: FileSource::Url(url), media_type, .. }) => {
             write_gemini_file(w, url, media_type.as_deref());
         }
-        Part::FileReference(_) | Part::Refusal(_) | Part::Native(_) => {}
+        Part::FileReference(_) | Part::Native(_) => {}
     }
 }
 

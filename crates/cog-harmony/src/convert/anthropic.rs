@@ -2,7 +2,9 @@
 
 use cog_json::{Node, Writer};
 
-use super::{LossReport, Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text};
+use super::{
+    LossReport, Placed, Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text,
+};
 use crate::{
     Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role, TextPart,
     ToolCall,
@@ -24,9 +26,14 @@ pub(super) static VENDOR: Vendor = Vendor {
 fn takes(role: Role, part: &Part) -> bool {
     match part {
         Part::Text(_) => true,
+        // A URL is one of an image or of a PDF; an upload can be of any type.
+        Part::FileReference(FileReferencePart {
+            source: FileSource::Url(_), media_type: Some(kind), ..
+        }) if kind != "application/pdf" => false,
         Part::Image(_) | Part::FileReference(_) => matches!(role, Role::User | Role::Tool),
         Part::File(file) => matches!(role, Role::User | Role::Tool) && file.media_type == "application/pdf",
-        Part::Refusal(_) | Part::Audio(_) | Part::Native(_) => false,
+        Part::Refusal(_) => role == Role::Assistant,
+        Part::Audio(_) | Part::Native(_) => false,
     }
 }
 
@@ -203,9 +210,8 @@ fn source(node: Node<'_>) -> Option<(FileSource, Option<String>)> {
     }
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
-    let messages = conversation.messages();
-    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+fn write(messages: &[Placed<'_>], w: &mut Writer<'_>, report: &mut LossReport) {
+    let leading = messages.iter().take_while(|placed| placed.message.role == Role::System).count();
     // Later system messages stay where they are: Anthropic accepts the role inside `messages`.
     let (system, turns) = messages.split_at(leading);
     if leading > 1 {
@@ -215,17 +221,17 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossRepor
     w.object(|w| {
         match system {
             [] => {}
-            [message] if VENDOR.only_text(message).is_some() => drop(w.field("system", &message.text())),
+            [Placed { message, .. }] if VENDOR.only_text(message).is_some() => {
+                w.field("system", &message.text());
+            }
             system => {
-                let parts = system.iter().flat_map(|message| VENDOR.parts(message));
+                let parts = system.iter().flat_map(|placed| VENDOR.parts(placed.message));
                 w.key("system").array(|w| parts.for_each(|part| write_part(w, part)));
             }
         }
         w.key("messages").array(|w| {
-            let mut first = leading;
-            for turn in turns.chunk_by(joins) {
-                write_turn(w, turn, first, report);
-                first += turn.len();
+            for turn in turns.chunk_by(|previous, next| joins(previous.message, next.message)) {
+                write_turn(w, turn, report);
             }
         });
     });
@@ -243,23 +249,24 @@ fn joins(previous: &Message, next: &Message) -> bool {
     }
 }
 
-/// Writes a turn. `index` is the index of its first message.
-fn write_turn(w: &mut Writer<'_>, turn: &[Message], index: usize, report: &mut LossReport) {
-    let Some(first) = turn.first() else { return };
+fn write_turn(w: &mut Writer<'_>, turn: &[Placed<'_>], report: &mut LossReport) {
+    let Some(Placed { message: first, .. }) = turn.first() else { return };
     let root = Path::root("messages");
     let role = if first.role == Role::Tool { Role::User } else { first.role };
     w.object(|w| {
         w.field("role", role.as_str()).key("content");
         match turn {
-            [only] if only.role != Role::Tool && only.tool_calls.is_empty() && only.reasoning.is_none() => {
+            [Placed { message: only, .. }]
+                if only.role != Role::Tool && only.tool_calls.is_empty() && only.reasoning.is_none() =>
+            {
                 match VENDOR.only_text(only) {
                     Some(text) => w.string(text),
                     None => w.array(|w| VENDOR.parts(only).for_each(|part| write_part(w, part))),
                 }
             }
             turn => w.array(|w| {
-                for (message, index) in turn.iter().zip(index..) {
-                    write_blocks(w, message, &root.index(index), report);
+                for Placed { index, message } in turn {
+                    write_blocks(w, message, &root.index(*index), report);
                 }
             }),
         }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use cog_json::{Node, Value, Writer};
 
-use super::{LossReport, Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text};
+use super::{
+    LossReport, Placed, Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text,
+};
 use crate::{
     AudioPart, Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role,
     TextPart, ToolCall,
@@ -30,7 +32,8 @@ fn takes(role: Role, part: &Part) -> bool {
         Part::FileReference(file) => {
             role != Role::System && matches!(file.source, FileSource::Url(_)) && file.media_type.is_some()
         }
-        Part::Refusal(_) | Part::Native(_) => false,
+        Part::Refusal(_) => role == Role::Assistant,
+        Part::Native(_) => false,
     }
 }
 
@@ -227,10 +230,10 @@ fn read_audio(subtype: &str, data: String, other: Option<Value>) -> AudioPart {
     audio
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
-    let messages = conversation.messages();
-    let system: Vec<&Message> = messages.iter().filter(|message| message.role == Role::System).collect();
-    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+fn write(messages: &[Placed<'_>], w: &mut Writer<'_>, report: &mut LossReport) {
+    let (system, turns): (Vec<&Placed<'_>>, Vec<&Placed<'_>>) =
+        messages.iter().partition(|placed| placed.message.role == Role::System);
+    let leading = messages.iter().take_while(|placed| placed.message.role == Role::System).count();
     if system.len() > leading {
         let why = "Gemini has one system instruction, before all contents";
         report.add(&"messages", "the place of later system messages", why);
@@ -241,14 +244,12 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossRepor
             "Gemini has one system instruction",
         );
     }
-    let placed = messages.iter().enumerate().map(|(index, message)| Placed { index, message });
-    let turns: Vec<Placed<'_>> = placed.filter(|placed| placed.message.role != Role::System).collect();
-    let calls = messages.iter().flat_map(|message| &message.tool_calls);
+    let calls = messages.iter().flat_map(|placed| &placed.message.tool_calls);
     let names: Names<'_> = calls.map(|call| (call.id.as_str(), call.name.as_str())).collect();
     w.object(|w| {
         if !system.is_empty() {
             w.key("systemInstruction").object(|w| {
-                let parts = system.iter().flat_map(|message| VENDOR.parts(message));
+                let parts = system.iter().flat_map(|placed| VENDOR.parts(placed.message));
                 w.key("parts").array(|w| parts.for_each(|part| write_part(w, part)));
             });
         }
@@ -258,12 +259,6 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossRepor
             }
         });
     });
-}
-
-/// A message with its index in the conversation.
-struct Placed<'a> {
-    index: usize,
-    message: &'a Message,
 }
 
 /// The function of each call, by its identifier. A response requires it.
@@ -279,7 +274,7 @@ fn joins(previous: &Message, next: &Message) -> bool {
     }
 }
 
-fn write_turn(w: &mut Writer<'_>, turn: &[Placed<'_>], names: &Names<'_>, report: &mut LossReport) {
+fn write_turn(w: &mut Writer<'_>, turn: &[&Placed<'_>], names: &Names<'_>, report: &mut LossReport) {
     let Some(Placed { message: first, .. }) = turn.first() else { return };
     w.object(|w| {
         w.field("role", if first.role == Role::Assistant { "model" } else { "user" });

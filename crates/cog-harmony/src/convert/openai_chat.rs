@@ -2,8 +2,8 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::{LossReport, Vendor};
-use crate::{Conversation, Detail, FileSource, Message, Part, Role, other::member, problem::Path, wire};
+use super::{LossReport, Placed, Vendor};
+use crate::{Detail, FileSource, Message, Part, Role, other::member, problem::Path, wire};
 
 pub(super) static VENDOR: Vendor = Vendor {
     title: "OpenAI Chat",
@@ -12,9 +12,9 @@ pub(super) static VENDOR: Vendor = Vendor {
     holds: &[
         "name",
         "role",
-        "refusal",
         "annotations",
         "audio",
+        "custom",
         "detail",
         "filename",
         "file_data",
@@ -27,7 +27,7 @@ pub(super) static VENDOR: Vendor = Vendor {
 };
 
 /// The members that Harmony does not name, but OpenAI Chat does.
-const OWN: [&str; 4] = ["refusal", "annotations", "audio", "prompt_cache_breakpoint"];
+const OWN: [&str; 3] = ["annotations", "audio", "prompt_cache_breakpoint"];
 
 fn takes(role: Role, part: &Part) -> bool {
     match part {
@@ -40,17 +40,17 @@ fn takes(role: Role, part: &Part) -> bool {
     }
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
+fn write(messages: &[Placed<'_>], w: &mut Writer<'_>, report: &mut LossReport) {
     let root = Path::root("messages");
     w.array(|w| {
         let mut media: Vec<&Part> = Vec::new();
-        for (index, message) in conversation.messages().iter().enumerate() {
+        for Placed { index, message } in messages {
             if message.role != Role::Tool {
                 flush_media(w, &mut media);
             }
             w.object(|w| write_message(w, message));
             if message.role == Role::Tool {
-                let path = root.index(index);
+                let path = root.index(*index);
                 collect_media(message, &path.key("content"), &mut media, report);
             }
         }
@@ -91,6 +91,9 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
         w.optional("name", &message.name);
     }
     write_content(w.key("content"), message);
+    if let [Part::Refusal(refusal)] = message.content.as_slice() {
+        w.field("refusal", &refusal.refusal);
+    }
     if !message.tool_calls.is_empty() {
         w.key("tool_calls").array(|w| {
             message.tool_calls.iter().for_each(|call| w.object(|w| wire::write_chat_call(w, call)));
@@ -108,6 +111,7 @@ fn write_content(w: &mut Writer<'_>, message: &Message) {
             w.string(&text.text);
         }
         ([], Role::Assistant) => w.null(),
+        ([Part::Refusal(_)], _) => w.null(),
         ([], Role::Tool) => w.string(""),
         _ => w.array(|w| {
             let parts = VENDOR.parts(message);

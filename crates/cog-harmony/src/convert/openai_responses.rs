@@ -1,8 +1,10 @@
 //! `input` of OpenAI's Responses: a list of items.
 
+use std::collections::HashSet;
+
 use cog_json::{Node, Value, Writer};
 
-use super::{LossReport, Vendor, name_results, text};
+use super::{LossReport, Placed, Vendor, name_results, text};
 use crate::{
     Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, RefusalPart,
     Role, TextPart, ToolCall,
@@ -16,7 +18,7 @@ pub(super) static VENDOR: Vendor = Vendor {
     title: "OpenAI Responses",
     provider: "openai",
     namespace: "openai_responses",
-    holds: &["role", "detail", "filename"],
+    holds: &["role", "custom", "detail", "filename"],
     levels: &[Detail::Low, Detail::High],
     takes,
     write,
@@ -26,6 +28,11 @@ fn takes(role: Role, part: &Part) -> bool {
     match part {
         Part::Text(_) => true,
         Part::Refusal(_) => role == Role::Assistant,
+        Part::FileReference(FileReferencePart { media_type: Some(kind), .. })
+            if kind.starts_with("video/") || kind.starts_with("audio/") =>
+        {
+            false
+        }
         Part::Image(_) | Part::File(_) | Part::FileReference(_) => matches!(role, Role::User | Role::Tool),
         Part::Audio(_) | Part::Native(_) => false,
     }
@@ -76,8 +83,8 @@ impl Reader {
         let kind = item.get_str("type");
         match kind.or_else(|| item.get("role").map(|_| "message")) {
             Some("message") => self.read_message(item, path, problems, report),
-            Some("function_call") => self.read_call(item, path, problems),
-            Some("function_call_output") => {
+            Some("function_call" | CUSTOM_CALL) => self.read_call(item, path, problems),
+            Some("function_call_output" | CUSTOM_OUTPUT) => {
                 self.flush();
                 self.messages.extend(read_output(item, path, problems));
             }
@@ -136,19 +143,39 @@ impl Reader {
     }
 
     fn read_call(&mut self, item: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
+        let is_custom = item.get_str("type") == Some(CUSTOM_CALL);
+        let argument = if is_custom { "input" } else { "arguments" };
         let (Some(id), Some(name), Some(arguments)) =
-            (text(item, "call_id"), text(item, "name"), text(item, "arguments"))
+            (text(item, "call_id"), text(item, "name"), text(item, argument))
         else {
-            return problems.add(path, &REQUIRED, "expected `call_id`, `name` and `arguments`");
+            return problems.add(path, &REQUIRED, format!("expected `call_id`, `name` and `{argument}`"));
         };
         let message = self.assistant();
         // A call between items of reasoning shows their order.
         if message.reasoning.is_some() {
             VENDOR.reasoning_mut(message).push(item.to_value());
         }
-        let other = VENDOR.read_extra(item, &["type", "call_id", "name", "arguments"]);
-        message.tool_calls.push(ToolCall { other, ..ToolCall::new(id, name, arguments) });
+        let mut call = match is_custom {
+            true => ToolCall::custom(id, name, &arguments),
+            false => ToolCall::new(id, name, arguments),
+        };
+        call.other = merged(call.other, VENDOR.read_extra(item, &["type", "call_id", "name", argument]));
+        message.tool_calls.push(call);
     }
+}
+
+/// The types of a call whose argument is a text, and of its result.
+const CUSTOM_CALL: &str = "custom_tool_call";
+const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
+
+/// Returns the members of both.
+fn merged(one: Option<Value>, other: Option<Value>) -> Option<Value> {
+    let (Some(one), Some(other)) = (&one, &other) else { return one.or(other) };
+    let mut text = String::new();
+    Writer::compact(&mut text).object(|w| {
+        one.members().chain(other.members()).for_each(|(key, value)| w.key(key).node(value));
+    });
+    Value::parse(&text).ok()
 }
 
 fn read_input(item: Node<'_>, role: &str, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
@@ -240,14 +267,19 @@ fn read_file(node: Node<'_>) -> Option<Part> {
     Some(Part::FileReference(FileReferencePart { source, media_type: None, filename, other }))
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
+fn write(messages: &[Placed<'_>], w: &mut Writer<'_>, report: &mut LossReport) {
     let root = Path::root("messages");
+    let calls = messages.iter().flat_map(|placed| &placed.message.tool_calls);
+    let custom: HashSet<&str> =
+        calls.filter(|call| call.custom_input().is_some()).map(|call| call.id.as_str()).collect();
     w.array(|w| {
-        for (index, message) in conversation.messages().iter().enumerate() {
+        for Placed { index, message } in messages {
             match message.role {
-                Role::Assistant => write_assistant(w, message, &root.index(index), report),
+                Role::Assistant => write_assistant(w, message, &root.index(*index), report),
                 Role::Tool => w.object(|w| {
-                    w.field("type", "function_call_output").optional("call_id", &message.tool_call_id);
+                    let is_custom = message.tool_call_id.as_deref().is_some_and(|id| custom.contains(id));
+                    w.field("type", if is_custom { CUSTOM_OUTPUT } else { "function_call_output" });
+                    w.optional("call_id", &message.tool_call_id);
                     write_content(w.key("output"), message);
                     VENDOR.write_extra(w, &message.other);
                 }),
@@ -268,7 +300,13 @@ fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, repor
             Step::Reasoning(item) => w.node(item),
             Step::Content => write_items(w, message, path, report),
             Step::Call(call, _) => w.object(|w| {
-                wire::write_responses_call(w, call);
+                match call.custom_input() {
+                    Some(input) => {
+                        w.field("type", CUSTOM_CALL).field("call_id", &call.id);
+                        w.field("name", &call.name).field("input", &input);
+                    }
+                    None => wire::write_responses_call(w, call),
+                }
                 VENDOR.write_extra(w, &call.other);
             }),
         }
@@ -284,13 +322,6 @@ fn write_items(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, report: &
         } else {
             w.object(|w| write_text(w, message, run, path, report));
         }
-    }
-    let is_bare = message.tool_calls.is_empty() && VENDOR.reasoning(message).is_empty();
-    if parts.is_empty() && is_bare {
-        w.object(|w| {
-            w.field("role", "assistant").key("content").array(|_| {});
-            VENDOR.write_extra(w, &message.other);
-        });
     }
 }
 
@@ -311,6 +342,10 @@ fn write_text(
         if run.len() > 1 {
             let why = "a message without an identifier of OpenAI has one text";
             report.add(&path.key("content"), format!("the boundaries of {} parts", run.len()), why);
+        }
+        for part in run.iter().filter(|part| matches!(part, Part::Refusal(_))) {
+            let why = "in a message without an identifier of OpenAI, it is text";
+            report.add(&path.key("content"), format!("the type of the part `{}`", part.kind()), why);
         }
         let texts = run.iter().map(|part| match part {
             Part::Refusal(refusal) => refusal.refusal.as_str(),

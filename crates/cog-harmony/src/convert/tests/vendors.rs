@@ -240,9 +240,14 @@ fn messages_contain_only_parts_that_their_format_has() {
         (media("application/pdf"), ["ut", "ut", "ut", "uat"]),
         (media("text/csv"), ["ut", "ut", "", "uat"]),
         (file(FileSource::Id("f".to_owned()), Some("text/csv")), ["u", "ut", "ut", ""]),
+        (file(FileSource::Id("file-1".to_owned()), None), ["u", "ut", "", ""]),
+        (file(FileSource::Id("file_1".to_owned()), None), ["", "", "ut", ""]),
+        (file(FileSource::Url("https://e.org/a.mp4".to_owned()), Some("video/mp4")), ["", "", "", "uat"]),
+        (file(FileSource::Url("gs://b/a.pdf".to_owned()), Some("application/pdf")), ["", "", "", "uat"]),
+        (Part::image_at("https://generativelanguage.googleapis.com/v1beta/files/a"), ["", "", "", "uat"]),
         (file(url(), Some("application/pdf")), ["", "ut", "ut", "uat"]),
         (file(url(), None), ["", "ut", "ut", ""]),
-        (Part::Refusal(RefusalPart::default()), ["a", "a", "", ""]),
+        (Part::Refusal(RefusalPart::default()), ["a", "a", "a", "a"]),
     ] {
         let vendors = [&openai_chat::VENDOR, &openai_responses::VENDOR, &anthropic::VENDOR, &gemini::VENDOR];
         let found = vendors.map(|vendor| {
@@ -312,4 +317,140 @@ fn losses_over_the_limit_are_counted() {
         let losses = report.finish();
         assert_eq!((losses.len(), losses.last().unwrap().what.as_str()), (listed, last));
     }
+}
+
+/// Converts a history of OpenAI Chat, and returns it with the paths of its losses.
+fn from_chat(text: &str, to: Format) -> (String, Vec<String>) {
+    let out = converted(text, Format::OpenAiChat, to);
+    (out.text, out.losses.into_iter().map(|loss| loss.path).collect())
+}
+
+#[test]
+fn refusal_of_a_message_is_a_part_or_text() {
+    let text = r#"[{"role":"user","content":"a"},{"role":"assistant","content":null,"refusal":"no"}]"#;
+    let part = "messages[1].content[0]";
+    for (format, expected, losses) in [
+        (Format::OpenAiChat, text, &[][..]),
+        (
+            Format::Harmony,
+            r#"[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]"#,
+            &[],
+        ),
+        (
+            Format::OpenAiResponses,
+            r#"[{"role":"user","content":"a"},{"role":"assistant","content":"no"}]"#,
+            &["messages[1].content"],
+        ),
+        (
+            Format::Anthropic,
+            r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"no"}]}]}"#,
+            &[part],
+        ),
+        (
+            Format::Gemini,
+            r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"no"}]}]}"#,
+            &[part],
+        ),
+    ] {
+        let (out, lost) = from_chat(text, format);
+        assert_eq!(json(&out), json(expected), "{format:?}");
+        assert_eq!(lost, losses, "{format:?}");
+    }
+    let output = r#"[{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"refusal","refusal":"no"}]}]"#;
+    round_trip(output, Format::OpenAiResponses);
+    let chat = converted(output, Format::OpenAiResponses, Format::OpenAiChat);
+    assert_eq!(json(&chat.text), json(r#"[{"role":"assistant","content":null,"refusal":"no"}]"#));
+    assert_eq!(chat.losses, []);
+}
+
+#[test]
+fn empty_messages_are_not_written_and_listed() {
+    let text = r#"[{"role":"user","content":"a"},{"role":"assistant","content":[]},{"role":"user","content":""},
+      {"role":"assistant","content":[{"type":"text","text":""}],"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"[1]"}}]},
+      {"role":"tool","tool_call_id":"c","content":""},{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"b"}]}]"#;
+    let arguments = "messages[3].tool_calls[0].function.arguments";
+    for (format, turns, count, losses) in [
+        (Format::Anthropic, "/messages", 3, &["messages[1]", "messages[2]", arguments][..]),
+        (Format::Gemini, "/contents", 3, &["messages[1]", "messages[2]", arguments]),
+        (Format::OpenAiChat, "", 5, &["messages[1]"]),
+        (Format::OpenAiResponses, "", 5, &["messages[1]", "messages[5].content"]),
+    ] {
+        let (out, lost) = from_chat(text, format);
+        let out = json(&out);
+        assert_eq!(out.pointer(turns).map(Node::len), Some(count), "{format:?} {out:?}");
+        let lost: Vec<&str> =
+            lost.iter().map(String::as_str).filter(|path| *path != "messages[5].content").collect();
+        let losses: Vec<&str> =
+            losses.iter().copied().filter(|path| *path != "messages[5].content").collect();
+        assert_eq!(lost, losses, "{format:?}");
+        for empty in [r#""content":[]"#, r#""parts":[]"#, r#"{"type":"text","text":""}"#, r#"{"text":""}"#] {
+            let is_openai = format == Format::OpenAiChat || format == Format::OpenAiResponses;
+            assert!(is_openai || !out.to_json().contains(empty), "{format:?} {out:?}");
+        }
+    }
+}
+
+#[test]
+fn custom_calls_are_calls_for_every_vendor() {
+    let chat = r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","custom":{"name":"run","input":"print(\"1\")"}}]},
+      {"role":"tool","content":"1","tool_call_id":"c"}]"#;
+    let items = r#"[{"type":"custom_tool_call","call_id":"c","name":"run","input":"print(\"1\")"},
+      {"type":"custom_tool_call_output","call_id":"c","output":"1"}]"#;
+    round_trip(items, Format::OpenAiResponses);
+    round_trip(chat, Format::OpenAiChat);
+    assert_eq!(json(&from_chat(chat, Format::OpenAiResponses).0), json(items));
+    let back = converted(items, Format::OpenAiResponses, Format::OpenAiChat);
+    assert_eq!((json(&back.text), back.losses), (json(chat), vec![]));
+    for (format, pointer) in [
+        (Format::Anthropic, "/messages/0/content/0/input"),
+        (Format::Gemini, "/contents/0/parts/0/functionCall/args"),
+    ] {
+        let (out, lost) = from_chat(chat, format);
+        let found = json(&out).pointer(pointer).map(Node::to_value);
+        assert_eq!(found, Some(json(r#"{"input":"print(\"1\")"}"#)), "{format:?}");
+        assert_eq!(lost, ["messages[0].tool_calls[0].custom"], "{format:?}");
+    }
+}
+
+#[test]
+fn functions_of_the_older_form_are_tools() {
+    let call = r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
+    let text = format!(
+        r#"[{call},{{"role":"function","name":"f","content":"1"}},{call},{{"role":"function","name":"f","content":"2"}}]"#
+    );
+    let tool = |id: &str| {
+        format!(
+            r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}}"#
+        )
+    };
+    let result =
+        |id: &str, text: &str| format!(r#"{{"role":"tool","content":"{text}","tool_call_id":"{id}"}}"#);
+    let expected = [tool("f"), result("f", "1"), tool("f_2"), result("f_2", "2")].join(",");
+    let (out, lost) = from_chat(&text, Format::OpenAiChat);
+    assert_eq!((json(&out), lost), (json(&format!("[{expected}]")), Vec::<String>::new()));
+    let harmony = from_chat(&text, Format::Harmony).0;
+    assert!(crate::check(json(&harmony).node(), None).iter().all(|problem| !problem.rule.is_error()));
+}
+
+#[test]
+fn nulls_empties_and_identifiers_of_a_vendor_are_no_losses() {
+    let chat = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"ok","refusal":null,"annotations":[],"audio":null,
+      "function_call":null,"tool_calls":null}]"#;
+    let responses = r#"{"error":null,"metadata":{},"output":[
+      {"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":null,"content":[{"type":"output_text","text":"a","annotations":[],"logprobs":[]}]},
+      {"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed","namespace":null},
+      {"type":"function_call_output","id":"fco_1","call_id":"c","output":"1","status":"completed"}]}"#;
+    for to in Format::ALL {
+        for (from, text) in [(Format::OpenAiChat, chat), (Format::OpenAiResponses, responses)] {
+            assert_eq!(converted(text, from, to).losses, [], "{from:?} {to:?}");
+        }
+    }
+}
+
+#[test]
+fn member_of_another_vendor_is_named() {
+    let text = r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}"#;
+    let losses = converted(text, Format::Anthropic, Format::Gemini).losses;
+    let found: Vec<_> = losses.iter().map(|loss| (loss.path.as_str(), loss.what.as_str())).collect();
+    assert_eq!(found, [("messages[0].content[0].cache_control", "`cache_control`")]);
 }
