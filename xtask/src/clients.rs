@@ -1,14 +1,16 @@
-//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, those of OpenAI and of MCP.
+//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, those of OpenAI, Anthropic and MCP, and
+//! frameworks.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::project::{Outcome, execute, programs, root, say};
 use crate::test;
-use crate::test::{Extent, python};
+use crate::test::{Extent, python, python_in};
 
 /// Python's clients, the driver of the browser, and the tool that reads the OpenAPI document.
 const PYTHON: &[&str] = &[
+    "anthropic==2.11.0",
     "httpx==0.28.1",
     "langchain-openai==1.7.4",
     "openai==3.57.0",
@@ -20,6 +22,26 @@ const PYTHON: &[&str] = &[
 const NODE: &[&str] = &["eventsource@3.0.7", "ws@8.23.0"];
 /// OpenAI's TypeScript SDK, and the AI SDK. They need Node 22 too.
 const OPENAI: &[&str] = &["@ai-sdk/openai@4.0.118", "ai@7.0.173", "openai@7.59.0", "zod@4.6.7"];
+/// Anthropic's TypeScript SDK, also of the AI SDK.
+const ANTHROPIC: &[&str] = &["@ai-sdk/anthropic@4.0.105", "@anthropic-ai/sdk@1.14.0"];
+/// Frameworks with clients of OpenAI. Some need an older SDK of OpenAI, so they have an environment of their own.
+const FRAMEWORKS: &[&str] = &[
+    "dspy==3.4.1",
+    "haystack-ai==3.4.1",
+    "instructor==1.17.0",
+    "litellm[proxy]==1.106.12",
+    "llama-index-llms-openai-like==0.8.1",
+    "llm==0.32.1",
+    "openai-agents==0.20.0",
+    "pydantic-ai-slim[openai]==2.31.1",
+    "semantic-kernel==1.45.0",
+];
+const NODE_FRAMEWORKS: &[&str] = &[
+    "@ai-sdk/openai-compatible@3.0.92",
+    "@langchain/core@1.4.0",
+    "@langchain/openai@1.5.8",
+    "@openai/agents@0.20.0",
+];
 /// MCP's conformance suites, each with the revision that it knows, and its TypeScript SDK and Inspector. They need Node 22.
 const MCP: &[&str] = &[
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
@@ -34,11 +56,13 @@ const SCRIPTS: &str = "crates/cog-server/tests/clients";
 pub(crate) fn check() -> Outcome {
     test::install(Extent::All)?;
     let interpreter = python(PYTHON)?;
-    let modules = node(&[NODE, OPENAI, MCP].concat())?;
+    let modules = node(&[NODE, OPENAI, ANTHROPIC, NODE_FRAMEWORKS, MCP].concat())?;
+    let frameworks = python_in("frameworks", FRAMEWORKS)?;
     let programs = programs()?;
-    for script in ["check.py", "contract.py", "completions.py", "mcp.py"] {
+    for script in ["check.py", "contract.py", "completions.py", "anthropic_sdk.py", "frameworks.py", "mcp.py"]
+    {
         say(format_args!("clients: {script}"));
-        let mut command = Command::new(&interpreter);
+        let mut command = Command::new(if script == "frameworks.py" { &frameworks } else { &interpreter });
         command.arg(root().join(SCRIPTS).join(script)).env("NODE_PATH", &modules);
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("COG", programs.join("cog")).env("COG_MOCK", programs.join("cog-mock"));

@@ -102,9 +102,14 @@ fn sdk_checks(requests: &Path) -> Outcome {
     Ok(())
 }
 
-/// An interpreter in an environment of its own under `target/`, with these packages.
+/// An interpreter in the tests' environment under `target/`, with these packages.
 pub(crate) fn python(packages: &[&str]) -> Outcome<PathBuf> {
-    let directory = root().join("target/tools/python");
+    python_in("python", packages)
+}
+
+/// An interpreter in the environment of this name under `target/tools`, with these packages.
+pub(crate) fn python_in(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
+    let directory = root().join("target/tools").join(name);
     let interpreter = directory.join("bin/python");
     if !interpreter.exists() {
         execute(Command::new("python3").args(["-m", "venv"]).arg(&directory)).map_err(|reason| {
