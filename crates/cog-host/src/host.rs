@@ -207,7 +207,7 @@ impl<'a> Host<'a> {
         let cache = cache.filter(|_| features.has_cache && self.record_mode == RecordMode::Off);
         let cache_dir =
             self.cache_dir.or(settings.cache.directory.value.as_deref()).filter(|_| cache.is_some());
-        let mut notes = servers.skipped;
+        let mut notes = servers.notes;
         notes.extend(cache_dir.and_then(|directory| exposed("the cache", "answers", directory)));
         notes.extend(self.state_dir.and_then(|directory| exposed("the state directory", "runs", directory)));
         let mut builder = with_limits(settings)
@@ -222,7 +222,8 @@ impl<'a> Host<'a> {
         }
         builder = cache.into_iter().fold(builder, RuntimeBuilder::cache);
         builder = self.events.into_iter().fold(builder, RuntimeBuilder::events);
-        builder = servers.tools.into_iter().chain(self.tools).fold(builder, RuntimeBuilder::tool);
+        builder = servers.sources.into_iter().fold(builder, RuntimeBuilder::tool_source);
+        builder = self.tools.into_iter().fold(builder, RuntimeBuilder::tool);
         let recording = selected.recording;
         Ok(Hosted { runtime: builder.build()?, note: selected.note, notes, recording })
     }

@@ -11,10 +11,10 @@ use cog_mcp::{McpError, McpServer, McpTools};
 #[cfg(feature = "mcp")]
 use cog_module::Finder;
 use cog_module::{Choice, Module};
-use cog_run::tools::Tool;
 #[cfg(feature = "mcp")]
-use cog_spec::Code;
-use cog_spec::ErrorBody;
+use cog_run::tools::begins_like;
+use cog_run::tools::{Tool, ToolSource};
+use cog_spec::{Code, ErrorBody};
 
 use crate::settings::Settings;
 
@@ -41,16 +41,28 @@ pub enum Needed<'a> {
 /// The tools of servers.
 #[derive(Default)]
 pub struct ServerTools {
-    /// The tools that can be called.
-    pub tools: Vec<Arc<dyn Tool>>,
-    /// A sentence for each tool that is not available.
-    pub skipped: Vec<String>,
+    /// The tools of each server.
+    pub sources: Vec<Arc<dyn ToolSource>>,
+    /// A sentence for each tool that is not available, and for each server that did not start when all were started.
+    pub notes: Vec<String>,
 }
 
-/// Starts the operator's servers.
+impl ServerTools {
+    /// Returns the tools that exist now.
+    ///
+    /// # Errors
+    /// E4001 if a server did not start.
+    pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
+        let unavailable = |reason| ErrorBody::new(Code::ProviderUnavailable, reason);
+        let tools: Result<Vec<_>, _> = self.sources.iter().map(|source| source.tools()).collect();
+        Ok(tools.map_err(unavailable)?.into_iter().flatten().collect())
+    }
+}
+
+/// Starts the operator's servers, all at the same time. A server that does not start is tried again by later runs.
 ///
 /// # Errors
-/// A server cannot be started or reached.
+/// A required server cannot be started or reached.
 #[cfg(feature = "mcp")]
 pub fn start(settings: &Settings, needed: Needed<'_>) -> Result<ServerTools, ErrorBody> {
     let mut started = ServerTools::default();
@@ -58,35 +70,49 @@ pub fn start(settings: &Settings, needed: Needed<'_>) -> Result<ServerTools, Err
         return Ok(started);
     }
     let finder = settings.finder();
-    let modules = match needed {
-        Needed::ByAny => None,
+    let (modules, starts_all) = match needed {
+        Needed::ByAny => (Vec::new(), true),
         // The run reports a module that cannot be loaded.
-        Needed::By(module) => Some(Vec::from_iter(load(&finder, module))),
-        Needed::ByLoaded(modules) => Some(modules.to_vec()),
+        Needed::By(module) => (Vec::from_iter(load(&finder, module)), false),
+        Needed::ByLoaded(modules) => (modules.to_vec(), false),
     };
-    let callable: Option<Vec<_>> =
-        modules.map(|modules| modules.iter().map(|module| tools_of(module, &finder)).collect());
-    for server in &settings.mcp {
-        // Starting a program costs seconds and may have effects: a run gets only the servers that its module can call.
-        if callable.as_ref().is_some_and(|modules| !modules.iter().any(|tools| tools.need(server))) {
-            continue;
+    let callable: Vec<_> = modules.iter().map(|module| tools_of(module, &finder)).collect();
+    // Starting a program costs seconds and may have effects: a run gets only the servers that its module can call.
+    let is_needed = |server: &&McpServer| starts_all || callable.iter().any(|tools| tools.need(server));
+    let servers: Vec<&McpServer> = settings.mcp.iter().filter(is_needed).collect();
+    // Each on a thread of its own: the caller may be in an async runtime, whose thread cannot wait for another one.
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let starts = servers.iter().map(|server| scope.spawn(|| server.start_blocking()));
+        starts.collect::<Vec<_>>().into_iter().map(|start| start.join().ok().and_then(Result::ok)).collect()
+    });
+    for (server, result) in servers.into_iter().zip(all) {
+        let Some((tools, result)) = result else {
+            let message = format!("starting the MCP server `{}` failed", server.name);
+            return Err(ErrorBody::new(Code::InternalError, message));
+        };
+        match result {
+            Err(error) if server.required => return Err(error_body(&error)),
+            Err(error) if starts_all => started.notes.push(error.to_string()),
+            Err(_) => {} // the run warns
+            Ok(()) => started.notes.extend(skipped(server, &tools)),
         }
-        let found = connect_blocking(server)?;
-        started.skipped.extend(skipped(server, &found));
-        started.tools.extend(found.tools);
+        started.sources.push(Arc::new(tools));
     }
+    started.notes.extend(unknown_servers(settings));
     Ok(started)
 }
 
-/// Connects on a thread of its own: the caller may be in an async runtime, whose thread cannot wait for another one.
+/// Returns a sentence for each name in `tools.confirm` that begins with no server: it protects nothing.
 #[cfg(feature = "mcp")]
-fn connect_blocking(server: &McpServer) -> Result<McpTools, ErrorBody> {
-    let connected = std::thread::scope(|scope| scope.spawn(|| server.connect_blocking()).join());
-    let connected = connected.map_err(|_| {
-        let message = format!("connecting to the MCP server `{}` failed", server.name);
-        ErrorBody::new(Code::InternalError, message)
-    })?;
-    connected.map_err(|error| error_body(&error))
+fn unknown_servers(settings: &Settings) -> impl Iterator<Item = String> {
+    let confirmed = settings.tools.confirm.value.iter();
+    let unknown = confirmed.filter(|pattern| {
+        let is_server = |server: &McpServer| begins_like(pattern, &server.prefix());
+        pattern.contains("__") && !settings.mcp.iter().any(is_server)
+    });
+    unknown.map(|pattern| {
+        format!("`tools.confirm` names `{pattern}`, but there is no MCP server with such tools")
+    })
 }
 
 /// Without the feature, there are no servers.
@@ -109,22 +135,27 @@ fn tools_of(module: &Arc<Module>, finder: &Finder) -> CallableTools {
     CallableTools::from_module(module, |name| Lookup::find(finder, name).ok())
 }
 
-/// Connects to a server in the current async runtime. `note` receives a sentence for each tool that is not available.
+/// Starts a server in the current async runtime. `note` receives a sentence for each tool that is not available.
 ///
 /// # Errors
-/// The server cannot be started or reached.
+/// A required server cannot be started or reached.
 #[cfg(feature = "mcp")]
-pub async fn connect(server: &McpServer, note: impl FnMut(String)) -> Result<McpTools, ErrorBody> {
-    let found = server.connect().await.map_err(|error| error_body(&error))?;
-    skipped(server, &found).for_each(note);
-    Ok(found)
+pub async fn connect(server: &McpServer, note: impl FnMut(String)) -> Result<Arc<dyn ToolSource>, ErrorBody> {
+    let (tools, started) = server.start().await;
+    match started {
+        Err(error) if server.required => return Err(error_body(&error)),
+        _ => skipped(server, &tools).into_iter().for_each(note),
+    }
+    Ok(Arc::new(tools))
 }
 
 /// Returns a sentence for each tool that is not available.
 #[cfg(feature = "mcp")]
-fn skipped(server: &McpServer, found: &McpTools) -> impl Iterator<Item = String> {
-    let skipped = found.skipped.iter();
-    skipped.map(|(tool, reason)| format!("the tool `{tool}` of `{}` is not available: {reason}", server.name))
+fn skipped(server: &McpServer, tools: &McpTools) -> Vec<String> {
+    let skipped = tools.skipped().into_iter();
+    skipped
+        .map(|(tool, reason)| format!("the tool `{tool}` of `{}` is not available: {reason}", server.name))
+        .collect()
 }
 
 #[cfg(feature = "mcp")]
@@ -166,15 +197,15 @@ impl CallableTools {
 
     /// Returns whether one of the tools is of this server.
     pub fn need(&self, server: &McpServer) -> bool {
-        let prefix = format!("{}__", server.name);
-        self.names.as_ref().is_none_or(|names| names.iter().any(|name| name.starts_with(&prefix)))
+        let prefix = server.prefix();
+        self.names.as_ref().is_none_or(|names| names.iter().any(|name| begins_like(name, &prefix)))
     }
 }
 
 #[cfg(feature = "mcp")]
 #[cfg(test)]
 mod tests {
-    use std::{path::Path, time::Duration};
+    use std::path::Path;
 
     use super::*;
 
@@ -193,8 +224,8 @@ mod tests {
     }
 
     fn server(name: &str) -> McpServer {
-        let transport = cog_mcp::McpTransport::Http { url: "http://a.example".to_owned(), token: None };
-        McpServer { name: name.to_owned(), transport, startup_timeout: Duration::from_secs(1) }
+        let url = "http://a.example".to_owned();
+        McpServer::new(name, cog_mcp::McpTransport::Http { url, token: None, headers: Vec::new() })
     }
 
     #[test]
@@ -220,6 +251,9 @@ mod tests {
             (composition("  routing:\n    - {next: searcher}\n"), "", true),
             (String::new(), "See @call:searcher", true),
             (caller("allowed: [searcher]"), "Answer.", true),
+            (caller("allowed: [\"web__*\"]"), "Answer.", true),
+            (caller("allowed: [\"web__se*\"]"), "Answer.", true),
+            (caller("allowed: [\"we__*\"]"), "Answer.", false),
             (caller("allowed: [root, missing, web_search]"), "Answer.", false),
             (composition("  dataflow:\n    - {from: input, to: forbidden}\n"), "@call:missing", false),
         ];
@@ -229,7 +263,8 @@ mod tests {
             let root = load(&finder, NamedModule { name: "root", choice: Choice::User });
             let tools = tools_of(&root.unwrap_or_else(|| panic!("{manifest}{prompt}")), &finder);
             assert_eq!(tools.need(&server("web")), expected, "{manifest}{prompt}");
-            assert_eq!(tools.need(&server("we")), manifest.contains("to: any"), "{manifest}{prompt}");
+            let is_other = manifest.contains("to: any") || manifest.contains("we__");
+            assert_eq!(tools.need(&server("we")), is_other, "{manifest}{prompt}");
         }
     }
 }

@@ -338,7 +338,7 @@ impl Settings {
         let keys = variables.filter_map(|name| self.variable(name)).map(Secret::new);
         let keys = keys.chain(self.nats.password.value.clone());
         #[cfg(feature = "mcp")]
-        let keys = keys.chain(self.mcp.iter().filter_map(|server| server.token().cloned()));
+        let keys = keys.chain(self.mcp.iter().flat_map(|server| server.secrets().cloned()));
         keys.chain(self.telemetry.keys()).collect()
     }
 

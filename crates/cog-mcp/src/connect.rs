@@ -3,17 +3,18 @@
 use std::{
     borrow::Cow,
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
 };
 
-use cog_run::tools::Tool;
+use http::{HeaderName, HeaderValue};
 use rmcp::{
-    ClientLifecycleMode, ClientServiceExt as _, RoleClient,
+    ClientLifecycleMode, ClientServiceExt as _, ErrorData, RoleClient,
     model::{
-        ClientCapabilities, ClientRequest, Implementation, JsonRpcMessage, ProtocolVersion, RequestId,
-        Tool as Listed,
+        ClientCapabilities, ClientRequest, ErrorCode, Implementation, JsonRpcMessage, ProtocolVersion,
+        RequestId, ServerJsonRpcMessage,
     },
-    service::{RunningService, RxJsonRpcMessage, TxJsonRpcMessage},
+    service::{ClientInitializeError, RunningService, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{
         IntoTransport, StreamableHttpClientTransport, Transport, async_rw::AsyncRwTransport,
         streamable_http_client::StreamableHttpClientTransportConfig,
@@ -22,114 +23,118 @@ use rmcp::{
 use tokio::{
     process::{Child, Command},
     runtime::Handle,
+    sync::oneshot,
     task::JoinSet,
-    time::timeout,
+    time::{Instant, sleep_until, timeout},
 };
 
 use crate::{
     http_client::VerbatimClient,
-    link::{Config, Connection, Host, Link, Program},
+    link::{Config, Connection, Host, McpTools, Program, Shared},
     server::{McpError, McpServer, McpTransport, excerpt},
-    tool::McpTool,
     verbatim,
 };
 
-/// The tools of a server.
-pub struct McpTools {
-    /// The tools that can be called.
-    pub tools: Vec<Arc<dyn Tool>>,
-    /// The tools that cannot be called, each with the reason.
-    pub skipped: Vec<(String, String)>,
-}
-
 impl McpServer {
-    /// Connects to the server, and lists its tools.
-    ///
-    /// # Errors
-    /// The server cannot be started or reached, violates the protocol, or exceeds the time limit.
-    pub async fn connect(&self) -> Result<McpTools, McpError> {
-        self.connect_on(None).await
+    /// Starts the server or connects to it, and lists its tools. The tools of a server that failed are tried again later.
+    pub async fn start(&self) -> (McpTools, Result<(), McpError>) {
+        let tools = McpTools::new(self, Handle::current(), None);
+        let started = tools.start().await;
+        (tools, started)
     }
 
-    /// Connects to the server on a thread of its own, and lists its tools. The thread ends with the last tool.
+    /// Starts the server as [`McpServer::start`], on a thread of its own, which ends with the last tool.
     ///
-    /// This blocks, so it must not be called in an async task; there, use [`McpServer::connect`].
+    /// This blocks, so it must not be called in an async task.
     ///
     /// # Errors
-    /// As [`McpServer::connect`].
-    pub fn connect_blocking(&self) -> Result<McpTools, McpError> {
-        let host = Host::start().map_err(|error| self.violation(&error))?;
+    /// The thread cannot be started.
+    pub fn start_blocking(&self) -> std::io::Result<(McpTools, Result<(), McpError>)> {
+        let host = Arc::new(Host::start()?);
         let handle = host.handle();
-        handle.block_on(self.connect_on(Some(Arc::new(host))))
-    }
-
-    async fn connect_on(&self, host: Option<Arc<Host>>) -> Result<McpTools, McpError> {
-        let connected = timeout(self.startup_timeout, async {
-            let connection = self.open().await?;
-            let listed = connection.peer().list_all_tools().await.map_err(|error| self.violation(&error))?;
-            Ok((connection, listed))
-        });
-        match connected.await {
-            Ok(connected) => connected.map(|(connection, listed)| {
-                self.tools(Link::new(self, connection, Handle::current(), host), listed)
-            }),
-            Err(_) => Err(McpError::Timeout { server: self.name.clone(), limit: self.startup_timeout }),
-        }
-    }
-
-    fn tools(&self, link: Link, listed: Vec<Listed>) -> McpTools {
-        let link = Arc::new(link);
-        let mut found = McpTools { tools: Vec::new(), skipped: Vec::new() };
-        for listed in listed {
-            let name = listed.name.to_string();
-            let tool = McpTool::new(self, listed, Arc::clone(&link)).map_err(|error| error.to_string());
-            let is_new =
-                |tool: &McpTool| found.tools.iter().all(|other| other.info().name != tool.info().name);
-            match tool {
-                Ok(tool) if is_new(&tool) => found.tools.push(Arc::new(tool)),
-                Ok(_) => {
-                    found.skipped.push((name, "another tool of the server has the same name".to_owned()));
-                }
-                Err(reason) => found.skipped.push((name, reason)),
-            }
-        }
-        found
+        let tools = McpTools::new(self, handle.clone(), Some(host));
+        let started = handle.block_on(tools.start());
+        Ok((tools, started))
     }
 
     /// Connects to the server.
-    pub(crate) async fn open(&self) -> Result<Connection, McpError> {
+    pub(crate) async fn open(&self, shared: &Arc<Shared>) -> Result<Connection, McpError> {
+        let is_old = self.initialize || shared.is_old.load(Ordering::Relaxed);
+        let first = match self.open_with(shared, is_old).await {
+            Err(first) if first.may_be_old && !is_old => first,
+            opened => return opened.map_err(|failed| failed.error),
+        };
+        // Servers of many libraries end at a request before `initialize`, or answer with an error of HTTP.
+        match self.open_with(shared, true).await {
+            Ok(connection) => {
+                shared.is_old.store(true, Ordering::Relaxed);
+                Ok(connection)
+            }
+            Err(_) => Err(first.error),
+        }
+    }
+
+    async fn open_with(&self, shared: &Arc<Shared>, is_old: bool) -> Result<Connection, Failed> {
         match &self.transport {
-            McpTransport::Stdio { .. } => self.open_program().await,
-            McpTransport::Http { url, token } => {
+            McpTransport::Stdio { .. } => self.open_program(shared, is_old).await,
+            McpTransport::Http { url, token, headers } => {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-                let config = match token {
+                let mut config = match token {
                     Some(token) => config.auth_header(token.expose()),
                     None => config,
                 };
-                let client = VerbatimClient::new().map_err(|error| self.violation(&error))?;
-                let service = self.serve(StreamableHttpClientTransport::with_client(client, config)).await?;
+                for (name, value) in headers {
+                    let header =
+                        HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value.expose()).ok());
+                    let header = header
+                        .ok_or_else(|| self.violation(&format!("`headers.{name}` is not a valid header")))?;
+                    config.custom_headers.insert(header.0, header.1);
+                }
+                let client =
+                    VerbatimClient::new(Arc::clone(shared)).map_err(|error| self.violation(&error))?;
+                let transport = StreamableHttpClientTransport::with_client(client, config);
+                let service = self.serve(transport, is_old).await?;
                 Ok(Connection::new(service, None))
             }
         }
     }
 
-    async fn open_program(&self) -> Result<Connection, McpError> {
-        let mut child = self.start()?;
+    async fn open_program(&self, shared: &Arc<Shared>, is_old: bool) -> Result<Connection, Failed> {
+        let mut child = self.start_program()?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(self.violation(&"the program has no standard input and output"));
+            return Err(self.violation(&"the program has no standard input and output").into());
         };
         let mut log = JoinSet::new();
+        let (ended, has_ended) = oneshot::channel();
         if let Some(stderr) = child.stderr.take() {
-            log.spawn(verbatim::log_stderr(self.name.clone(), stderr));
+            let shared = Arc::clone(shared);
+            let name = self.name.clone();
+            log.spawn(async move {
+                verbatim::log_stderr(name, stderr, &shared).await;
+                let _ = ended.send(());
+            });
         }
-        let (read, write) = verbatim::verbatim(stdout, stdin, &mut log);
-        // The pipe has dropped messages that are too long.
+        let (read, write) = verbatim::verbatim(stdout, stdin, Arc::clone(shared), &mut log);
+        // The pipe answers for messages that are too long.
         let transport = AsyncRwTransport::new(read, write).with_max_line_length(usize::MAX);
-        let service = self.serve(transport).await?;
-        Ok(Connection::new(service, Some(Program::new(child, log))))
+        match self.serve(transport, is_old).await {
+            Ok(service) => Ok(Connection::new(service, Some(Program::new(child, log)))),
+            Err(failed) => {
+                let _ = child.start_kill();
+                let _ = timeout(LAST_WORDS_TIMEOUT, has_ended).await;
+                Err(failed.with(&self.masked(&shared.last_words())))
+            }
+        }
     }
 
-    fn start(&self) -> Result<Child, McpError> {
+    /// Returns a text without the values of the server's variables, which may be secrets.
+    fn masked(&self, text: &str) -> String {
+        let McpTransport::Stdio { env, .. } = &self.transport else { return text.to_owned() };
+        let secrets = env.iter().filter(|(name, value)| value.len() >= 8 && !is_public(name));
+        secrets.fold(text.to_owned(), |text, (_, value)| text.replace(value, "[secret]"))
+    }
+
+    fn start_program(&self) -> Result<Child, McpError> {
         let McpTransport::Stdio { command: program, args, env, directory } = &self.transport else {
             return Err(self.violation(&"it is not a program"));
         };
@@ -145,40 +150,97 @@ impl McpServer {
     }
 
     /// Starts the protocol. A server of the older revision does not know the first request.
-    async fn serve<T, E, A>(&self, transport: T) -> Result<RunningService<RoleClient, Config>, McpError>
+    async fn serve<T, E, A>(
+        &self,
+        transport: T,
+        is_old: bool,
+    ) -> Result<RunningService<RoleClient, Config>, Failed>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
         let client = Implementation::new("cog", env!("CARGO_PKG_VERSION"));
-        let config = Config::new(ClientCapabilities::default(), client);
+        let mut config = Config::new(ClientCapabilities::default(), client);
         let preferred_versions = vec![ProtocolVersion::LATEST];
-        let either = ClientLifecycleMode::Auto {
-            preferred_versions: preferred_versions.clone(),
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        let first = match is_old {
+            true => {
+                config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+                ClientLifecycleMode::Initialize
+            }
+            false => ClientLifecycleMode::Auto {
+                preferred_versions: preferred_versions.clone(),
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
         };
         let (startup, returned) = Startup::new(transport.into_transport());
-        let first = config.clone().serve_with_lifecycle(startup, either).await;
+        let first = config.clone().serve_with_lifecycle(startup, first).await;
         let (initialize, transport) = match (first, returned.take()) {
             (Err(error), Some(transport)) => (error, transport),
-            (first, _) => return first.map_err(|error| self.violation(&error)),
+            (first, _) => return first.map_err(|error| self.failed(&error)),
         };
         let current = ClientLifecycleMode::Discover { preferred_versions };
         let served = config.serve_with_lifecycle(transport, current).await;
         // A slow server of the older revision has answered `initialize`: its error is the first.
-        served.map_err(|discover| self.violation(&format!("{initialize}; then: {discover}")))
+        served.map_err(|discover| self.violation(&format!("{initialize}; then: {discover}")).into())
     }
 
-    fn violation(&self, error: &dyn std::fmt::Display) -> McpError {
-        McpError::Protocol { server: self.name.clone(), message: excerpt(&error.to_string()) }
+    fn failed(&self, error: &ClientInitializeError) -> Failed {
+        if error.auth_challenge().is_some() {
+            return self.violation(&"it answers 401 Unauthorized").into();
+        }
+        let is_program = matches!(self.transport, McpTransport::Stdio { .. });
+        let is_closed = matches!(
+            error,
+            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+        );
+        Failed { error: self.violation(error), may_be_old: is_closed || !is_program }
+    }
+
+    pub(crate) fn violation(&self, error: &dyn std::fmt::Display) -> McpError {
+        let message = excerpt(&error.to_string().replace("Transport [MCP] error: ", ""));
+        McpError::Protocol { server: self.name.clone(), message }
+    }
+}
+
+/// How long an error waits for the last words of a server that ended.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Whether a variable is no secret: one that every program inherits.
+fn is_public(name: &str) -> bool {
+    matches!(name, "HOME" | "LANG" | "LOGNAME" | "PATH" | "SHELL" | "TERM" | "TMPDIR" | "USER")
+}
+
+/// Why a connection cannot be opened.
+struct Failed {
+    error: McpError,
+    /// Whether another start may help, as the server may be of an older revision.
+    may_be_old: bool,
+}
+
+impl Failed {
+    /// Adds the last words of the server.
+    fn with(mut self, last_words: &str) -> Self {
+        if let McpError::Protocol { message, .. } = &mut self.error {
+            message.push_str(last_words);
+        }
+        self
+    }
+}
+
+impl From<McpError> for Failed {
+    fn from(error: McpError) -> Self {
+        Self { error, may_be_old: false }
     }
 }
 
 // The first messages to a server that starts slowly.
 
+/// How long `server/discover` waits for its reply before `initialize` is sent.
+const DISCOVER_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// A transport that drops a late reply to `server/discover`.
 ///
-/// The client sends `initialize` if there is no reply within 10 seconds, as an older server gives none. A server that
+/// The client sends `initialize` if there is no reply within 2 seconds, as an older server gives none. A server that
 /// is still starting, such as one that is downloaded first, replies to both later, and the client would take the first reply
 /// for that to `initialize`. A server of the current revision then refuses `initialize`: its transport is returned for another
 /// `server/discover`.
@@ -186,6 +248,8 @@ struct Startup<T> {
     transport: Option<T>,
     returned: Returned<T>,
     discover: Option<RequestId>,
+    /// Until when its reply is waited for.
+    patience: Option<Instant>,
     /// The request whose reply is not wanted any more.
     late: Option<RequestId>,
     /// Whether that reply arrived.
@@ -208,6 +272,7 @@ impl<T> Startup<T> {
             transport: Some(transport),
             returned: Returned(Arc::clone(&returned)),
             discover: None,
+            patience: None,
             late: None,
             is_slow: false,
         };
@@ -217,7 +282,10 @@ impl<T> Startup<T> {
     fn note(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Request(request) = message else { return };
         match request.request {
-            ClientRequest::DiscoverRequest(_) => self.discover = Some(request.id.clone()),
+            ClientRequest::DiscoverRequest(_) => {
+                self.discover = Some(request.id.clone());
+                self.patience = Some(Instant::now() + DISCOVER_TIMEOUT);
+            }
             ClientRequest::InitializeRequest(_) => self.late = self.discover.take(),
             _ => {}
         }
@@ -237,7 +305,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Startup<T> {
     type Error = T::Error;
 
     fn name() -> Cow<'static, str> {
-        T::name()
+        Cow::Borrowed("MCP") // without the names of types, for errors
     }
 
     fn send(
@@ -256,8 +324,20 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Startup<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let message = self.transport.as_mut()?.receive().await?;
+            let received = self.transport.as_mut()?.receive();
+            let message = match self.patience {
+                Some(end) => tokio::select! {
+                    message = received => message?,
+                    () = sleep_until(end) => {
+                        self.patience = None;
+                        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no reply to server/discover", None);
+                        return Some(ServerJsonRpcMessage::error(error, self.discover.clone()));
+                    }
+                },
+                None => received.await?,
+            };
             if !self.is_late(&message) {
+                self.patience = None;
                 return Some(message);
             }
             self.late = None;

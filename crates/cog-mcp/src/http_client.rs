@@ -19,7 +19,10 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use crate::verbatim::{incoming_result, outgoing_call};
+use crate::{
+    link::Shared,
+    verbatim::{incoming, incoming_result, outgoing_call},
+};
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -30,13 +33,13 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 type HttpError = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-#[derive(Debug, Clone)]
-pub(crate) struct VerbatimClient(Client);
+#[derive(Clone)]
+pub(crate) struct VerbatimClient(Client, Arc<Shared>);
 
 impl VerbatimClient {
     /// Creates a client. It follows redirects that repeat the request at the same origin, and no others.
     #[expect(clippy::disallowed_methods, reason = "its requests go to MCP servers of the operator")]
-    pub(crate) fn new() -> reqwest::Result<Self> {
+    pub(crate) fn new(shared: Arc<Shared>) -> reqwest::Result<Self> {
         // Fails only if the program has installed a provider of TLS of its own, which is used then.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redirect = Policy::custom(|attempt| {
@@ -51,7 +54,8 @@ impl VerbatimClient {
             }
         });
         // A connection whose last response was not read to its end would delay the next request.
-        Client::builder().pool_max_idle_per_host(0).redirect(redirect).build().map(Self)
+        let client = Client::builder().pool_max_idle_per_host(0).redirect(redirect).build()?;
+        Ok(Self(client, shared))
     }
 
     /// Returns the request of a message, without its body.
@@ -78,12 +82,13 @@ impl VerbatimClient {
 async fn reply(
     response: Response,
     limits: StreamableHttpResponseLimits,
+    shared: &Arc<Shared>,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     let session_id = header(&response, SESSION_ID);
     if is(&response, EVENTS) {
         let bytes = bounded(response.bytes_stream(), limits.max_sse_event_size);
         let events = SseStream::from_bytes_stream(bytes).boxed();
-        return Ok(StreamableHttpPostResponse::Sse(verbatim(events), session_id));
+        return Ok(StreamableHttpPostResponse::Sse(verbatim(events, Arc::clone(shared)), session_id));
     }
     if !is(&response, JSON) {
         return Err(HttpError::UnexpectedContentType(header(&response, CONTENT_TYPE.as_str())));
@@ -195,11 +200,11 @@ fn bounded(
 }
 
 /// Returns the events with their messages changed, as the pipe of a program changes its lines.
-fn verbatim(events: Events) -> Events {
+fn verbatim(events: Events, shared: Arc<Shared>) -> Events {
     events
-        .map(|event| {
+        .map(move |event| {
             let mut event = event?;
-            event.data = event.data.map(|data| incoming_result(&data).into_owned());
+            event.data = event.data.map(|data| incoming(&data, &shared).into_owned());
             Ok(event)
         })
         .boxed()
@@ -253,7 +258,7 @@ impl StreamableHttpClient for VerbatimClient {
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if session_id.is_some() => Err(HttpError::SessionExpired),
-            status if status.is_success() => reply(response, limits).await,
+            status if status.is_success() => reply(response, limits, &self.1).await,
             _ => failed(response, limits).await,
         }
     }
@@ -282,7 +287,7 @@ impl StreamableHttpClient for VerbatimClient {
         let client = &self.0;
         let events =
             client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, token, headers, size);
-        events.await.map(verbatim)
+        Ok(verbatim(events.await?, Arc::clone(&self.1)))
     }
 
     async fn delete_session(
@@ -325,7 +330,7 @@ mod tests {
             redirect(&server, &here);
             redirect(&server, &elsewhere);
         });
-        let client = VerbatimClient::new().unwrap();
+        let client = VerbatimClient::new(Arc::default()).unwrap();
         let token = Some("token-canary".to_owned());
         let request = client.post(&format!("{first}/a"), None, token, Headers::new());
         let response = request.send().await.unwrap();

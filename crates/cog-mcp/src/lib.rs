@@ -2,8 +2,8 @@
 //!
 //! * [`McpServer`] is a server that the operator configured: a program or a URL. Nothing of it comes from a module, an input
 //!   or a model.
-//! * [`McpServer::connect`] starts it and lists its tools. Each is a [`Tool`](cog_run::tools::Tool) with the name
-//!   `SERVER__TOOL`. A server that dies is started again, once in each run.
+//! * [`McpServer::start`] starts it and lists its tools. Each is a [`Tool`](cog_run::tools::Tool) with the name
+//!   `SERVER__TOOL`. A server that dies is started again, once in each run; tools that change are listed again.
 //!
 //! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. It offers
 //! neither sampling nor roots nor elicitation.
@@ -19,7 +19,7 @@ mod server;
 mod tool;
 mod verbatim;
 
-pub use connect::McpTools;
+pub use link::McpTools;
 #[cfg(feature = "server")]
 pub use serve::{CallSettings, HttpSettings, McpHttp, ModuleServer};
-pub use server::{McpError, McpServer, McpTransport};
+pub use server::{McpError, McpServer, McpTransport, ToolRules};

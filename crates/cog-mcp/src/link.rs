@@ -1,21 +1,248 @@
-//! The link to a server, which is started again if it dies.
+//! The link to a server, which is started again if it dies, and whose tools are listed again when they change.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex as SyncMutex, PoisonError, RwLock, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
-use cog_run::tools::ToolError;
-use rmcp::{Peer, RoleClient, model::ClientConfig, service::RunningService};
+use cog_run::tools::{Tool, ToolError, ToolSource};
+use rmcp::{
+    Peer, RoleClient,
+    model::{ClientConfig, ProtocolVersion, SubscriptionFilter},
+    service::RunningService,
+};
 use tokio::{
     process::Child,
     runtime::{Builder, Handle, Runtime},
-    sync::Mutex,
+    sync::{Mutex, Notify},
     task::JoinSet,
     time::timeout,
 };
 
-use crate::server::{McpError, McpServer};
+use crate::{
+    server::{McpError, McpServer},
+    tool,
+};
 
 /// The number of runs whose restarts are remembered.
 const RUNS: usize = 256;
+
+/// How long a server that cannot be started is left alone.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// The tools of a server. Dropping them and all of their tools ends the connection.
+///
+/// They are listed again when the server says that they have changed. A server that could not be started is tried again when
+/// a run asks for its tools.
+#[derive(Clone)]
+pub struct McpTools(pub(crate) Arc<Source>);
+
+pub(crate) struct Source {
+    link: Arc<Link>,
+    prefix: String,
+    listed: RwLock<Listed>,
+    /// The task that lists the tools again, and a start in the background.
+    tasks: SyncMutex<JoinSet<()>>,
+    is_listing: Mutex<()>,
+}
+
+/// What a server listed last.
+struct Listed {
+    tools: Vec<Arc<dyn Tool>>,
+    /// The tools that cannot be called, each with the reason.
+    skipped: Vec<(String, String)>,
+    /// Why there are no tools.
+    problem: Option<String>,
+    tried: Instant,
+}
+
+impl McpTools {
+    pub(crate) fn new(server: &McpServer, handle: Handle, host: Option<Arc<Host>>) -> Self {
+        let link = |source: &Weak<Source>| Link {
+            server: server.clone(),
+            handle,
+            state: Mutex::new(State { connection: None, restarted: VecDeque::new() }),
+            shared: Arc::default(),
+            source: Weak::clone(source),
+            _host: host,
+        };
+        let listed = Listed { tools: Vec::new(), skipped: Vec::new(), problem: None, tried: Instant::now() };
+        Self(Arc::new_cyclic(|source| Source {
+            link: Arc::new(link(source)),
+            prefix: tool::prefix(&server.name),
+            listed: RwLock::new(listed),
+            tasks: SyncMutex::default(),
+            is_listing: Mutex::new(()),
+        }))
+    }
+
+    /// Starts the server, and lists its tools.
+    pub(crate) async fn start(&self) -> Result<(), McpError> {
+        let started = self.0.start().await;
+        let weak = Arc::downgrade(&self.0);
+        let shared = Arc::clone(&self.0.link.shared);
+        self.0.spawn(async move {
+            loop {
+                shared.changed.notified().await;
+                let Some(source) = weak.upgrade() else { break };
+                source.list_changed().await;
+            }
+        });
+        started
+    }
+
+    /// Returns the tools that cannot be called, each with the reason.
+    pub fn skipped(&self) -> Vec<(String, String)> {
+        self.0.listed.read().unwrap_or_else(PoisonError::into_inner).skipped.clone()
+    }
+}
+
+impl ToolSource for McpTools {
+    fn prefix(&self) -> &str {
+        &self.0.prefix
+    }
+
+    fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let mut listed = self.0.listed.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(problem) = &listed.problem else { return Ok(listed.tools.clone()) };
+        let problem = problem.clone();
+        if listed.tried.elapsed() > RETRY {
+            listed.tried = Instant::now();
+            let weak = Arc::downgrade(&self.0);
+            self.0.spawn(async move {
+                if let Some(source) = weak.upgrade() {
+                    let _ = source.start().await;
+                }
+            });
+        }
+        Err(problem)
+    }
+}
+
+impl Source {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(task, &self.link.handle);
+    }
+
+    async fn start(&self) -> Result<(), McpError> {
+        let server = &self.link.server;
+        let started = timeout(server.startup_timeout, async {
+            let connection = server.open(&self.link.shared).await?;
+            let listed =
+                connection.peer().list_all_tools().await.map_err(|error| server.violation(&error))?;
+            Ok((connection, listed))
+        });
+        let late = || McpError::Timeout {
+            server: server.name.clone(),
+            limit: server.startup_timeout,
+            last_words: self.link.shared.last_words(),
+        };
+        match started.await.unwrap_or_else(|_| Err(late())) {
+            Ok((connection, listed)) => {
+                let connection = Arc::new(connection);
+                self.listen(&connection);
+                self.link.state.lock().await.connection = Some(connection);
+                self.set(tool::offered(server, listed, &self.link), None);
+                Ok(())
+            }
+            Err(error) => {
+                self.set((Vec::new(), Vec::new()), Some(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks a server of the current revision to say when its tools change; older ones say it by themselves.
+    fn listen(&self, connection: &Arc<Connection>) {
+        let is_current = connection.peer().peer_info().is_some_and(|info| {
+            let changes = info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+            info.protocol_version == ProtocolVersion::LATEST && changes == Some(true)
+        });
+        if !is_current {
+            return;
+        }
+        let peer = connection.peer().clone();
+        self.spawn(async move {
+            let changes = SubscriptionFilter::builder().tools_list_changed().build();
+            // Each notification passes the client before, which notes it.
+            if let Ok(mut subscription) = peer.listen(changes).await {
+                while let Ok(Some(_)) = subscription.next().await {}
+            }
+        });
+    }
+
+    fn set(&self, (tools, skipped): tool::Offered, problem: Option<String>) {
+        let listed = Listed { tools, skipped, problem, tried: Instant::now() };
+        *self.listed.write().unwrap_or_else(PoisonError::into_inner) = listed;
+    }
+
+    /// Lists the tools again if the server has said that they have changed.
+    pub(crate) async fn list_changed(&self) {
+        let _alone = self.is_listing.lock().await;
+        let server = &self.link.server;
+        let connection = self.link.state.lock().await.connection.clone();
+        let Some(connection) = connection.filter(|_| self.link.shared.is_stale.swap(false, Ordering::AcqRel))
+        else {
+            return;
+        };
+        match timeout(server.startup_timeout, connection.peer().list_all_tools()).await {
+            Ok(Ok(listed)) => self.set(tool::offered(server, listed, &self.link), None),
+            Ok(Err(error)) => {
+                tracing::warn!(server = server.name, %error, "the tools cannot be listed again")
+            }
+            Err(_) => tracing::warn!(server = server.name, "the tools were not listed again in time"),
+        }
+    }
+}
+
+/// What the connections to a server have in common, one after the other.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Whether the server ended at the first request of the current revision.
+    pub(crate) is_old: AtomicBool,
+    /// Whether the server said that its tools have changed.
+    is_stale: AtomicBool,
+    changed: Notify,
+    last_words: SyncMutex<VecDeque<String>>,
+}
+
+/// The number of lines of a server's stderr that an error repeats.
+const LAST_WORDS: usize = 3;
+
+impl Shared {
+    /// Notes that the server has other tools.
+    pub(crate) fn note_change(&self) {
+        self.is_stale.store(true, Ordering::Release);
+        self.changed.notify_one();
+    }
+
+    /// Notes a line of the server's stderr.
+    pub(crate) fn note_line(&self, line: &str) {
+        let line: String = line.chars().filter(|letter| !letter.is_control()).take(300).collect();
+        if !line.trim().is_empty() {
+            let mut words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+            words.push_back(line);
+            if words.len() > LAST_WORDS {
+                words.pop_front();
+            }
+        }
+    }
+
+    /// Returns the last lines of the server's stderr for an error, which shows them once.
+    pub(crate) fn last_words(&self) -> String {
+        let lines = std::mem::take(&mut *self.last_words.lock().unwrap_or_else(PoisonError::into_inner));
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!("; it wrote: {}", Vec::from(lines).join(" / ")),
+        }
+    }
+}
 
 /// The link to a server. Dropping it ends the connection.
 pub(crate) struct Link {
@@ -23,25 +250,26 @@ pub(crate) struct Link {
     /// Where the tasks of the connection run.
     handle: Handle,
     state: Mutex<State>,
+    shared: Arc<Shared>,
+    /// Who lists the tools.
+    source: Weak<Source>,
     /// Dropped last, since the others run on it.
     _host: Option<Arc<Host>>,
 }
 
 struct State {
-    connection: Arc<Connection>,
+    /// None until the server was started.
+    connection: Option<Arc<Connection>>,
     /// The runs in which the server was started again.
     restarted: VecDeque<String>,
 }
 
 impl Link {
-    pub(crate) fn new(
-        server: &McpServer,
-        connection: Connection,
-        handle: Handle,
-        host: Option<Arc<Host>>,
-    ) -> Self {
-        let state = State { connection: Arc::new(connection), restarted: VecDeque::new() };
-        Self { server: server.clone(), handle, state: Mutex::new(state), _host: host }
+    /// Waits until the tools are listed again, if the server has said that they have changed.
+    pub(crate) async fn list_changed(&self) {
+        if let Some(source) = self.source.upgrade() {
+            source.list_changed().await;
+        }
     }
 
     /// Returns the connection for a call of a run. A server that died is started again, once in each run. `dead` is a
@@ -84,10 +312,11 @@ impl Link {
             return Err(unavailable(message));
         }
         tracing::warn!(server = name, "the MCP server closed the connection; it is started again");
-        let late = McpError::Timeout { server: name.clone(), limit };
-        let opened = timeout(limit, self.server.open()).await.unwrap_or(Err(late));
-        state.connection = Arc::new(opened.map_err(|error| self.failed(&error))?);
-        Ok(Arc::clone(&state.connection))
+        let opened = timeout(limit, self.server.open(&self.shared)).await;
+        let late = |_| Err(McpError::Timeout { server: name.clone(), limit, last_words: String::new() });
+        let opened = opened.unwrap_or_else(late).map_err(|error| self.failed(&error))?;
+        self.shared.note_change(); // it may be another version
+        Ok(Arc::clone(state.connection.insert(Arc::new(opened))))
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> ToolError {
@@ -100,8 +329,9 @@ impl Link {
 impl State {
     /// Returns the connection, unless it is closed or `dead`.
     fn living(&self, dead: Option<&Arc<Connection>>) -> Option<Arc<Connection>> {
-        let is_dead = self.connection.is_closed() || dead.is_some_and(|it| Arc::ptr_eq(it, &self.connection));
-        (!is_dead).then(|| Arc::clone(&self.connection))
+        let connection = self.connection.as_ref()?;
+        let is_dead = connection.is_closed() || dead.is_some_and(|it| Arc::ptr_eq(it, connection));
+        (!is_dead).then(|| Arc::clone(connection))
     }
 
     /// Remembers that the server is started again in a run. Returns whether this is the first time.

@@ -14,6 +14,32 @@ pub struct McpServer {
     pub transport: McpTransport,
     /// The time limit for starting it and listing its tools.
     pub startup_timeout: Duration,
+    /// Whether the connection begins with `initialize`, as revisions before 2026-07-28 require, without a try of the current one.
+    pub initialize: bool,
+    /// Whether nothing runs without it.
+    pub required: bool,
+    /// Which of its tools are offered, and how they are called.
+    pub tools: ToolRules,
+}
+
+/// What the operator sets about the tools of a server. Its lists contain the names that the server gives its tools, or patterns
+/// in which `*` stands for any text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRules {
+    /// The tools that are offered.
+    pub allow: Vec<String>,
+    /// The tools whose calls a person must confirm.
+    pub confirm: Vec<String>,
+    /// Whether calls that only read may run at the same time.
+    pub parallel: bool,
+    /// The time limit of a call; the runtime's if there is none.
+    pub call_timeout: Option<Duration>,
+}
+
+impl Default for ToolRules {
+    fn default() -> Self {
+        Self { allow: vec!["*".to_owned()], confirm: Vec::new(), parallel: true, call_timeout: None }
+    }
 }
 
 /// How to reach a server.
@@ -38,16 +64,36 @@ pub enum McpTransport {
         url: String,
         /// The token for the header `Authorization: Bearer`.
         token: Option<Secret>,
+        /// Further headers of each request.
+        headers: Vec<(String, Secret)>,
     },
 }
 
 impl McpServer {
-    /// Returns the token, if there is one. It must never appear in a message or log.
-    pub fn token(&self) -> Option<&Secret> {
-        match &self.transport {
-            McpTransport::Http { token, .. } => token.as_ref(),
-            McpTransport::Stdio { .. } => None,
+    /// Creates a server with default rules.
+    pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            startup_timeout: Duration::from_secs(30),
+            initialize: false,
+            required: false,
+            tools: ToolRules::default(),
         }
+    }
+
+    /// Returns how the names of its tools begin for models.
+    pub fn prefix(&self) -> String {
+        crate::tool::prefix(&self.name)
+    }
+
+    /// Returns the token and the values of headers. They must never appear in a message or log.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let (token, headers) = match &self.transport {
+            McpTransport::Http { token, headers, .. } => (token.as_ref(), headers.as_slice()),
+            McpTransport::Stdio { .. } => (None, [].as_slice()),
+        };
+        token.into_iter().chain(headers.iter().map(|(_, value)| value))
     }
 }
 
@@ -83,12 +129,14 @@ pub enum McpError {
         message: String,
     },
     /// The server did not list its tools in time.
-    #[error("the MCP server `{server}` did not list its tools within {} s", limit.as_secs_f64())]
+    #[error("the MCP server `{server}` did not list its tools within {} s{last_words}", limit.as_secs_f64())]
     Timeout {
         /// The name of the server.
         server: String,
         /// The limit.
         limit: Duration,
+        /// The last lines that it wrote to stderr, after a separator; empty if there are none.
+        last_words: String,
     },
 }
 
@@ -105,8 +153,11 @@ impl McpError {
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Start { .. } => "Check `command` in the table of the server in the settings file.",
+            Self::Protocol { message, .. } if message.contains("401") || message.contains("403") => {
+                "Set `token` or `headers` in the table of the server in the settings file."
+            }
             Self::Protocol { .. } => {
-                "Check the table of the server in the settings file; -vv shows what the server writes to stderr."
+                "Check the table of the server in the settings file; -vv shows all that the server writes to stderr."
             }
             Self::Timeout { .. } => {
                 "Raise `startup_timeout` in the table of the server, or check the server."

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use cog_json::{ToJson as _, Value};
 use cog_run::{
     provider::Part,
-    tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput},
+    tools::{
+        Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput, matches,
+        media_type_of_base64,
+    },
 };
 use rmcp::{
-    ServiceError,
+    ErrorData, ServiceError,
     model::{CallToolRequestParams, CallToolResult, ContentBlock, ResourceContents, Tool as Listed},
 };
+use serde_json::json;
 
 use crate::{
     link::Link,
@@ -29,20 +33,45 @@ pub(crate) struct McpTool {
     link: Arc<Link>,
 }
 
+/// The tools of a server, and the names of those that cannot be called, each with the reason.
+pub(crate) type Offered = (Vec<Arc<dyn Tool>>, Vec<(String, String)>);
+
+/// Returns the tools that a server lists and that the operator allows.
+pub(crate) fn offered(server: &McpServer, mut listed: Vec<Listed>, link: &Arc<Link>) -> Offered {
+    // A tool does not take the name of another one by containing what vendors do not accept.
+    listed.sort_by_key(|listed| accepted(&listed.name) != listed.name);
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let mut skipped = Vec::new();
+    for listed in listed {
+        let name = listed.name.to_string();
+        if !server.tools.allow.iter().any(|pattern| matches(pattern, &name)) {
+            continue;
+        }
+        match McpTool::new(server, listed, Arc::clone(link)) {
+            Ok(tool) if tools.iter().any(|other| other.info().name == tool.info.name) => {
+                skipped.push((name, "another tool of the server has the same name".to_owned()));
+            }
+            Ok(tool) => tools.push(Arc::new(tool)),
+            Err(reason) => skipped.push((name, reason.to_string())),
+        }
+    }
+    (tools, skipped)
+}
+
 impl McpTool {
     /// Creates the tool that a server listed.
     ///
     /// # Errors
     /// A name that is too long, or a schema that is not valid.
-    pub(crate) fn new(
-        server: &McpServer,
-        listed: Listed,
-        link: Arc<Link>,
-    ) -> Result<Self, cog_run::tools::InvalidTool> {
+    fn new(server: &McpServer, listed: Listed, link: Arc<Link>) -> Result<Self, cog_run::tools::InvalidTool> {
         let schema = Value::from(serde_json::Value::Object(listed.input_schema.as_ref().clone()));
         let description = listed.description.as_deref().unwrap_or_default();
         let info = ToolInfo::new(qualified(&server.name, &listed.name), description, &schema)?;
-        let info = info.with_effects(effects(server, &listed));
+        let mut info = info.with_effects(effects(server, &listed));
+        let rules = &server.tools;
+        info.needs_confirmation = rules.confirm.iter().any(|pattern| matches(pattern, &listed.name));
+        info.timeout = rules.call_timeout;
+        info.is_sequential = !rules.parallel;
         let has_headers = server.transport.uses_network() && schema.to_json().contains("\"x-mcp-header\"");
         let name = listed.name.into_owned();
         let server = server.name.clone();
@@ -76,7 +105,9 @@ impl Tool for McpTool {
                 let connection = self.link.connection(&context.session_id, Some(&connection)).await?;
                 reply = connection.peer().call_tool(params).await;
             }
-            reply.map_err(|error| self.error(&error)).and_then(output)
+            // The next request to the model offers what the call has added.
+            self.link.list_changed().await;
+            reply.map_err(|error| self.error(error)).and_then(output)
         })
     }
 }
@@ -88,11 +119,15 @@ fn is_disconnected(error: &ServiceError) -> bool {
 
 impl McpTool {
     /// Describes the error of a call for the model.
-    fn error(&self, error: &ServiceError) -> ToolError {
+    fn error(&self, error: ServiceError) -> ToolError {
         let server = &self.server;
         match error {
-            ServiceError::McpError(error) => ToolError::new("McpError", excerpt(&error.message)),
-            error if is_disconnected(error) => {
+            ServiceError::McpError(ErrorData { code, message, data, .. }) => {
+                let details = json!({ "code": code.0, "data": data });
+                let details = Some(Value::from(details));
+                ToolError { details, ..ToolError::new("McpError", message) }
+            }
+            error if is_disconnected(&error) => {
                 let outcome = match self.info.effects.changes_something() {
                     true => " It is unknown whether the call took effect; check that before you repeat it.",
                     false => "",
@@ -113,9 +148,14 @@ impl McpTool {
 
 // The name of a tool, as vendors accept it.
 
+/// Returns how the names of a server's tools begin for models.
+pub(crate) fn prefix(server: &str) -> String {
+    format!("{}__", accepted(server))
+}
+
 /// Returns the name of a tool for models: `SERVER__TOOL`, with `_` for each character that vendors do not accept.
 fn qualified(server: &str, tool: &str) -> String {
-    format!("{}__{}", accepted(server), accepted(tool))
+    prefix(server) + &accepted(tool)
 }
 
 fn accepted(name: &str) -> String {
@@ -124,26 +164,92 @@ fn accepted(name: &str) -> String {
 
 // The result of a call, for the model.
 
-/// Converts the result of a call. Structured content replaces the text that repeats it.
+/// Converts the result of a call, or its error. Media are parts, wherever the server repeats them, and text is sent unless the
+/// structured content repeats it.
 fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
-    let is_error = result.is_error == Some(true);
     let mut texts = Vec::new();
     let mut parts = Vec::new();
     for block in result.content {
-        match content(block)? {
+        match content(block) {
             Content::Text(text) => texts.push(text),
             Content::Media(part) => parts.push(part),
         }
     }
     let text = texts.join("\n");
-    if is_error {
-        return Err(ToolError::new("ToolError", excerpt(&text)));
+    let structured = result.structured_content.map(|content| without_media(verbatim::structured(content)));
+    if result.is_error == Some(true) {
+        let message = if text.is_empty() { "The tool reports an error.".to_owned() } else { text };
+        return Err(ToolError { details: structured, parts, ..ToolError::new("ToolError", message) });
     }
-    let value = match result.structured_content {
-        Some(content) => verbatim::structured(content),
+    let value = match structured {
+        Some(content) if text.is_empty() || repeats(&content, &texts) => content,
+        Some(content) => with_text(&content, text),
         None => verbatim::result(text),
     };
     Ok(ToolOutput { parts, ..ToolOutput::from(value) })
+}
+
+/// Returns whether structured content has each text: as the same JSON, or as one of its strings.
+fn repeats(content: &Value, texts: &[String]) -> bool {
+    let same = |text: &String| Value::parse(text).is_ok_and(|value| value == *content);
+    texts.iter().all(|text| same(text) || strings(content).any(|string| string == text))
+}
+
+/// Returns the strings of a value.
+fn strings(value: &Value) -> impl Iterator<Item = &str> {
+    let mut open = vec![value.node()];
+    std::iter::from_fn(move || {
+        loop {
+            let node = open.pop()?;
+            open.extend(node.elements());
+            open.extend(node.members().map(|(_, member)| member));
+            if let Some(text) = node.as_str() {
+                return Some(text);
+            }
+        }
+    })
+}
+
+/// Adds the text of a result to its structured content.
+fn with_text(content: &Value, text: String) -> Value {
+    let is_free = content.is_object() && content.get("text").is_none();
+    let mut joined = String::new();
+    cog_json::Writer::compact(&mut joined).object(|w| {
+        match is_free {
+            true => content.members().for_each(|(key, member)| {
+                w.field(key, &member);
+            }),
+            false => {
+                w.field("result", content);
+            }
+        }
+        w.field("text", &text);
+    });
+    Value::parse(&joined).unwrap_or_default()
+}
+
+/// The length from which a string of structured content may be the base64 of a media file.
+const MIN_MEDIA: usize = 64;
+
+/// Returns structured content with a note instead of each string that is the base64 of a media file: the model receives the
+/// file as a part, and its text would cost thousands of tokens.
+fn without_media(content: Value) -> Value {
+    let mut text = content.to_json();
+    let media: Vec<(&str, &'static str)> =
+        strings(&content).filter_map(|string| Some((string, media_type_of(string)?))).collect();
+    if media.is_empty() {
+        return content;
+    }
+    for (data, kind) in media {
+        let note = format!("[{kind}, {} bytes of base64]", data.len());
+        text = text.replace(&data.to_json(), &note.to_json());
+    }
+    Value::parse(&text).unwrap_or(content)
+}
+
+/// Returns the type of a media file from its base64, with or without the beginning of a `data:` URL.
+fn media_type_of(text: &str) -> Option<&'static str> {
+    media_type_of_base64(bare(text)).filter(|_| text.len() >= MIN_MEDIA)
 }
 
 enum Content {
@@ -151,43 +257,40 @@ enum Content {
     Media(Part),
 }
 
-fn content(block: ContentBlock) -> Result<Content, ToolError> {
+fn content(block: ContentBlock) -> Content {
     match block {
-        ContentBlock::Text(text) => Ok(Content::Text(text.text)),
-        ContentBlock::Image(image) => media(&image.mime_type, image.data),
-        ContentBlock::Audio(audio) => media(&audio.mime_type, audio.data),
-        ContentBlock::ResourceLink(link) => Ok(Content::Text(link.uri.clone())),
+        ContentBlock::Text(text) => Content::Text(text.text),
+        ContentBlock::Image(image) => media(&image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => media(&audio.mime_type, &audio.data),
+        ContentBlock::ResourceLink(link) => {
+            let details = [link.description.as_deref(), link.mime_type.as_deref()];
+            let details: Vec<&str> = details.into_iter().flatten().collect();
+            Content::Text(format!("{}: {} ({})", link.name, link.uri, details.join(", ")).replace(" ()", ""))
+        }
         ContentBlock::Resource(embedded) => match embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => Ok(Content::Text(text)),
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => match mime_type {
-                Some(kind) if is_media(&kind) => media(&kind, blob),
-                _ => Ok(Content::Text(format!("{uri}: {} bytes of base64", blob.len()))),
-            },
-            _ => Err(unknown()),
+            ResourceContents::TextResourceContents { text, .. } => Content::Text(text),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                match media_type_of_base64(bare(&blob)) {
+                    Some(kind) => media(mime_type.as_deref().unwrap_or(kind), &blob),
+                    None => Content::Text(format!("{uri}: {} bytes of base64", blob.len())),
+                }
+            }
+            _ => Content::Text("[content of an unknown kind]".to_owned()),
         },
-        _ => Err(unknown()),
+        _ => Content::Text("[content of an unknown kind]".to_owned()),
     }
 }
 
-fn unknown() -> ToolError {
-    ToolError::new("UnsupportedContent", "The result contains an unknown kind of content.")
+/// Returns media as a part; the runtime checks it by its content.
+fn media(kind: &str, data: &str) -> Content {
+    let data: String = bare(data).split_ascii_whitespace().collect();
+    Content::Media(Part::media(kind, data))
 }
 
-fn is_media(kind: &str) -> bool {
-    kind.starts_with("image/") || kind.starts_with("audio/")
-}
-
-fn media(kind: &str, data: String) -> Result<Content, ToolError> {
-    if !is_media(kind) || data.is_empty() || !data.bytes().all(is_base64) {
-        let message =
-            format!("The result contains media of the type `{}` that is not valid base64.", excerpt(kind));
-        return Err(ToolError::new("InvalidMedia", message));
-    }
-    Ok(Content::Media(Part::media(kind, data)))
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+/// Returns base64 without the beginning of a `data:` URL.
+fn bare(data: &str) -> &str {
+    let (scheme, rest) = data.split_once(";base64,").unwrap_or(("", data));
+    if scheme.starts_with("data:") { rest } else { data }
 }
 
 #[cfg(test)]
@@ -200,28 +303,69 @@ mod tests {
         output(serde_json::from_value(result).unwrap())
     }
 
-    #[test]
-    fn structured_content_replaces_the_text() {
-        let text = json!({ "type": "text", "text": "{\"a\":1}" });
-        let result = converted(json!({ "content": [text], "structuredContent": { "b": 2 } })).unwrap();
-        assert_eq!(result.value.unwrap().to_json(), r#"{"b":2}"#);
-        let result = converted(json!({ "content": [text] })).unwrap();
-        assert_eq!(result.value.unwrap().to_json(), r#"{"a":1}"#);
-        let result = converted(json!({ "content": [{ "type": "text", "text": "a" }, text] })).unwrap();
-        assert_eq!(result.value.unwrap().to_json(), r#""a\n{\"a\":1}""#);
+    fn text(text: &str) -> serde_json::Value {
+        json!({ "type": "text", "text": text })
     }
 
     #[test]
-    fn error_and_media_are_converted() {
-        let text = json!({ "type": "text", "text": "no such file" });
-        let error = converted(json!({ "content": [text], "isError": true })).unwrap_err();
-        assert_eq!((error.error_type.as_str(), error.message.as_str()), ("ToolError", "no such file"));
-        let image =
-            |data: &str| json!({ "content": [{ "type": "image", "data": data, "mimeType": "image/png" }] });
-        assert_eq!(converted(image("QQ==")).unwrap().parts, [Part::media("image/png", "QQ==".to_owned())]);
-        for data in ["", "\u{0}\u{1}", "a b"] {
-            assert_eq!(converted(image(data)).unwrap_err().error_type, "InvalidMedia");
+    fn text_is_sent_unless_the_structured_content_repeats_it() {
+        let value = |result| converted(result).unwrap().value.unwrap().to_json();
+        assert_eq!(value(json!({ "content": [text("{\"a\":1}")] })), r#"{"a":1}"#);
+        assert_eq!(value(json!({ "content": [text("a"), text("{\"a\":1}")] })), r#""a\n{\"a\":1}""#);
+        for (content, structured, expected) in [
+            (json!([text("{\"rows\": 2}")]), json!({ "rows": 2 }), r#"{"rows":2}"#),
+            (json!([text("fine")]), json!({ "result": "fine" }), r#"{"result":"fine"}"#),
+            (json!([]), json!([1]), "[1]"),
+            (
+                json!([text("row 3 was skipped")]),
+                json!({ "rows": 2 }),
+                r#"{"rows":2,"text":"row 3 was skipped"}"#,
+            ),
+            (json!([text("b")]), json!({ "text": "a" }), r#"{"result":{"text":"a"},"text":"b"}"#),
+            (json!([text("b")]), json!([1]), r#"{"result":[1],"text":"b"}"#),
+        ] {
+            assert_eq!(value(json!({ "content": content, "structuredContent": structured })), expected);
         }
+    }
+
+    const PNG: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+    #[test]
+    fn media_are_parts_only() {
+        let image = json!({ "type": "image", "data": PNG, "mimeType": "image/png" });
+        let result = json!({ "content": [image], "structuredContent": {
+            "content": [image], "url": format!("data:image/png;base64,{PNG}"), "id": "a".repeat(100),
+        } });
+        let ToolOutput { value, parts, .. } = converted(result).unwrap();
+        let value = value.unwrap().to_json();
+        assert!(!value.contains(PNG) && value.contains("[image/png, 96 bytes of base64]"), "{value}");
+        assert!(value.contains(&"a".repeat(100)), "{value}");
+        assert_eq!(parts, [Part::media("image/png", PNG.to_owned())]);
+        let url = json!({ "type": "image", "data": format!("data:image/png;base64,{PNG}"), "mimeType": "image/png" });
+        assert_eq!(converted(json!({ "content": [url] })).unwrap().parts, parts);
+        let blob = |blob: &str, kind: &str| {
+            let resource = json!({ "uri": "file:///a", "mimeType": kind, "blob": blob });
+            converted(json!({ "content": [{ "type": "resource", "resource": resource }] })).unwrap()
+        };
+        assert_eq!(blob("JVBERi0xLjc=", "application/pdf").parts.len(), 1);
+        assert_eq!(
+            blob("AAAA", "application/x").value.unwrap().to_json(),
+            r#""file:///a: 4 bytes of base64""#
+        );
+    }
+
+    #[test]
+    fn error_keeps_its_lines_images_and_structured_content() {
+        let lines = "Traceback:\n  File \"a.py\"\n    x = [";
+        let image = json!({ "type": "image", "data": PNG, "mimeType": "image/png" });
+        let error = converted(json!({ "content": [text(lines), image], "isError": true })).unwrap_err();
+        assert_eq!((error.error_type.as_str(), error.message.as_str()), ("ToolError", lines));
+        assert_eq!(error.parts.len(), 1);
+        let quota = json!({ "content": [], "structuredContent": { "code": "QUOTA" }, "isError": true });
+        let error = converted(quota).unwrap_err();
+        assert_eq!(error.details.unwrap().to_json(), r#"{"code":"QUOTA"}"#);
+        assert!(!error.message.is_empty());
     }
 
     #[test]

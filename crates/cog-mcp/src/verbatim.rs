@@ -4,7 +4,7 @@
 //! object with one member or as a string. The text enters a message after `rmcp` has written it, and leaves it before `rmcp` reads
 //! it.
 
-use std::{borrow::Cow, io, str};
+use std::{borrow::Cow, io, str, sync::Arc};
 
 use cog_json::{Limits, Parser, ToJson as _, Tolerance, Value};
 use rmcp::model::JsonObject;
@@ -18,6 +18,8 @@ use tokio::{
     process::ChildStderr,
     task::JoinSet,
 };
+
+use crate::link::Shared;
 
 #[cfg(feature = "server")]
 pub(crate) use self::served::{called_with, content, incoming_call, outgoing_result};
@@ -91,6 +93,69 @@ pub(crate) fn incoming_result(message: &str) -> Cow<'_, str> {
     structured_in(message)
         .and_then(|text| replace(message, text, &text.to_json()))
         .map_or(Cow::Borrowed(message), Cow::Owned)
+}
+
+/// A message of a server, as far as it matters whether `rmcp` can read it.
+#[derive(Deserialize)]
+struct Incoming<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+}
+
+/// Returns a message of a server as `rmcp` reads it. One that it could not read becomes an error for the call that waits for it,
+/// and a batch its messages, one in a line.
+pub(crate) fn incoming<'a>(message: &'a str, shared: &Shared) -> Cow<'a, str> {
+    let text = message.trim();
+    if text.starts_with('[')
+        && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
+    {
+        let lines: Vec<_> = batch.into_iter().map(|one| incoming(one.get(), shared)).collect();
+        return Cow::Owned(lines.join("\n") + "\n");
+    }
+    let reason = match serde_json::from_str::<Incoming<'_>>(text) {
+        Ok(Incoming { method: Some(method), .. }) => {
+            if method == "notifications/tools/list_changed" {
+                shared.note_change();
+            }
+            return Cow::Borrowed(message);
+        }
+        Ok(Incoming { id: Some(_), jsonrpc: None, .. }) => "it has no member `jsonrpc`".to_owned(),
+        // Only the text of a string can still be wrong: half of a surrogate pair.
+        Ok(_) if !text.contains("\\u") => return incoming_result(message),
+        Ok(_) => match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(_) => return incoming_result(message),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    unreadable(text, text, &reason).map_or(Cow::Borrowed(message), |error| Cow::Owned(error + "\n"))
+}
+
+/// Returns an error as the reply to the request of a reply that cannot be read; none if the id of the request is not found.
+/// The beginning and the end of the reply may contain it.
+fn unreadable(start: &str, end: &str, reason: &str) -> Option<String> {
+    if !start.starts_with('{') {
+        return None; // a line of a log, which may quote a message
+    }
+    let id = id_at(start, start.find(ID)).or_else(|| id_at(end, end.rfind(ID)))?;
+    let message = format!("the server sent a reply that cannot be read: {reason}").to_json();
+    Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":{message}}}}}"#))
+}
+
+const ID: &str = "\"id\":";
+
+fn id_at(text: &str, position: Option<usize>) -> Option<&str> {
+    let rest = text.get(position? + ID.len()..)?.trim_start();
+    let is_string = rest.starts_with('"');
+    let end = match is_string {
+        true => rest.get(1..)?.find('"')? + 2,
+        false => rest.find(|letter: char| !letter.is_ascii_digit())?,
+    };
+    rest.get(..end).filter(|id| !id.is_empty())
 }
 
 /// Returns structured content from what `rmcp` holds. One with a key that occurs twice in an object stays a string: the model
@@ -194,28 +259,39 @@ pub(crate) const BUFFER: usize = 64 << 10;
 pub(crate) fn verbatim(
     output: impl AsyncRead + Send + Unpin + 'static,
     input: impl AsyncWrite + Send + Unpin + 'static,
+    shared: Arc<Shared>,
     tasks: &mut JoinSet<()>,
 ) -> (DuplexStream, DuplexStream) {
     let (read, from_program) = duplex(BUFFER);
     let (write, to_program) = duplex(BUFFER);
     tasks.spawn(async move {
-        let _ = pass(output, from_program, MAX_MESSAGE, incoming_result).await;
+        let answer = |start: &str, end: &str| {
+            let reason = format!("it has more than {} MiB", MAX_MESSAGE >> 20);
+            unreadable(start, end, &reason)
+        };
+        let _ = pass(output, from_program, MAX_MESSAGE, |line| incoming(line, &shared), answer).await;
     });
     tasks.spawn(async move {
-        let _ = pass(to_program, input, MAX_MESSAGE, outgoing_call).await;
+        let _ = pass(to_program, input, MAX_MESSAGE, outgoing_call, |_, _| None).await;
     });
     (read, write)
 }
 
-/// Passes lines on until one of both sides is closed. A line over `limit` bytes is dropped.
+/// The bytes at both ends of a message that is too long in which its id is looked for.
+const END: usize = 1024;
+
+/// Passes lines on until one of both sides is closed. A line over `limit` bytes is dropped; `answer` returns what replaces it,
+/// from its beginning and its end.
 pub(crate) async fn pass(
     from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     limit: u64,
-    change: fn(&str) -> Cow<'_, str>,
+    change: impl Fn(&str) -> Cow<'_, str>,
+    answer: impl Fn(&str, &str) -> Option<String>,
 ) -> io::Result<()> {
     let mut from = BufReader::new(from);
     let mut is_dropping = false;
+    let mut start = String::new();
     loop {
         let mut line = Vec::new();
         if (&mut from).take(limit).read_until(b'\n', &mut line).await? == 0 {
@@ -225,6 +301,14 @@ pub(crate) async fn pass(
         let is_too_long = !is_end && line.len() as u64 == limit;
         if is_too_long && !is_dropping {
             tracing::error!(limit, "a message of MCP is too long; it is dropped");
+            start = String::from_utf8_lossy(line.get(..END).unwrap_or(&line)).into_owned();
+        }
+        if is_dropping && is_end {
+            let end = line.get(line.len().saturating_sub(END)..).unwrap_or_default();
+            if let Some(reply) = answer(&start, &String::from_utf8_lossy(end)) {
+                to.write_all(format!("{reply}\n").as_bytes()).await?;
+                to.flush().await?;
+            }
         }
         if !is_dropping && !is_too_long {
             match str::from_utf8(&line) {
@@ -238,13 +322,14 @@ pub(crate) async fn pass(
 }
 
 /// Logs what a server writes, in parts of a bounded size, until it closes the stream.
-pub(crate) async fn log_stderr(server: String, stderr: ChildStderr) {
+pub(crate) async fn log_stderr(server: String, stderr: ChildStderr, shared: &Shared) {
     let mut stderr = BufReader::new(stderr);
     let mut part = [0_u8; 4096];
     while let Ok(length @ 1..) = stderr.read(&mut part).await {
         let text = String::from_utf8_lossy(part.get(..length).unwrap_or_default());
         for line in text.lines() {
             tracing::debug!(server, "{line}");
+            shared.note_line(line);
         }
     }
 }
@@ -351,7 +436,38 @@ mod tests {
         let long = "x".repeat(usize::try_from(MAX_MESSAGE).unwrap() + 10);
         let text = format!("first\n{long}\nsecond\nthe end");
         let mut passed = Vec::new();
-        pass(text.as_bytes(), &mut passed, MAX_MESSAGE, |line| Cow::Borrowed(line)).await.unwrap();
-        assert_eq!(String::from_utf8(passed).unwrap(), "first\nsecond\nthe end");
+        let answer =
+            |start: &str, end: &str| Some(format!("{} {}", &start[..2], &end[end.len() - 3..end.len() - 1]));
+        pass(text.as_bytes(), &mut passed, MAX_MESSAGE, |line| Cow::Borrowed(line), answer).await.unwrap();
+        assert_eq!(String::from_utf8(passed).unwrap(), "first\nxx xx\nsecond\nthe end");
+    }
+
+    #[test]
+    fn reply_that_cannot_be_read_is_an_error_for_its_call() {
+        let shared = Shared::default();
+        let code = |message: &str| {
+            let read: serde_json::Value = serde_json::from_str(&incoming(message, &shared)).unwrap();
+            (read["id"].clone(), read["error"]["code"].clone())
+        };
+        let internal = json!(-32603);
+        for (message, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"\ud800"}]}}"#, json!(7)),
+            (r#"{"id": "a", "result":{"content":[]}}"#, json!("a")),
+            (r#"{"result":{"content":[{"text":"x}]},"jsonrpc":"2.0","id":12}"#, json!(12)),
+            (r#"{"jsonrpc":"2.0","id":3,"result":{"content":[NaN]}}"#, json!(3)),
+        ] {
+            assert_eq!(code(message), (id, internal.clone()), "{message}");
+        }
+        let fine = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"\u00e4"}]}}"#;
+        for message in
+            [fine, "DEBUG ready", "{not json}", r#"{"jsonrpc":"2.0","method":"x"}"#, "\"x\"", "[1,2]x"]
+        {
+            assert_eq!(incoming(message, &shared), message);
+        }
+        assert_eq!(incoming(&format!("[{fine},{fine}]"), &shared), format!("{fine}\n{fine}\n"));
+        assert_eq!(
+            unreadable(r#"{"result":{"content":[{"text":"xx"#, r#"xx"}]},"id":5}"#, "long").unwrap(),
+            r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"the server sent a reply that cannot be read: long"}}"#
+        );
     }
 }

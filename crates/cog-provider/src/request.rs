@@ -79,6 +79,8 @@ pub struct ToolRequest {
     /// Whether the model may call several tools in one reply. Some providers have no parameter for it and ignore
     /// `false`.
     pub parallel: bool,
+    /// The number of tools that are not strict only because the vendor limits the strict ones.
+    pub relaxed: usize,
 }
 
 /// What a model that generates only images is sent.
@@ -333,6 +335,24 @@ pub enum RequestError {
         /// The name.
         name: String,
     },
+    /// A name of a tool that begins with a digit or `-`.
+    #[error("{vendor} accepts only names of tools that begin with a letter or `_`, unlike `{name}`")]
+    ToolNameStart {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// More tools than a request may contain.
+    #[error("the module may call {count} tools, but {vendor} accepts at most {max} in a request")]
+    TooManyTools {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The number of tools.
+        count: usize,
+        /// The limit.
+        max: usize,
+    },
     /// An image given by URL, for a vendor that accepts only image data.
     #[error("{vendor} accepts images only as data, not by URL")]
     ImageUrl {
@@ -381,7 +401,9 @@ impl RequestError {
             | Self::EffortWithTools { .. }
             | Self::SchemaWithTools { .. }
             | Self::ForcedTool { .. }
-            | Self::ToolName { .. } => Code::UnsupportedValue,
+            | Self::ToolName { .. }
+            | Self::ToolNameStart { .. }
+            | Self::TooManyTools { .. } => Code::UnsupportedValue,
             Self::Modality { .. } | Self::ImageUrl { .. } => Code::MultimodalNotSupported,
             Self::TooLarge { has_media: true, .. } => Code::MediaTooLarge,
             Self::TooLarge { .. } => Code::InputTooLarge,
@@ -407,6 +429,8 @@ impl RequestError {
                 | Self::ToolsOverChat { .. }
                 | Self::SchemaWithTools { .. }
                 | Self::ForcedTool { .. }
+                | Self::ToolNameStart { .. }
+                | Self::TooManyTools { .. }
         )
     }
 
@@ -443,6 +467,13 @@ impl RequestError {
             Self::SchemaWithTools { .. } => "Send the schema as text, or choose another model.".to_owned(),
             Self::ForcedTool { .. } => "Let the model decide, or set --effort none.".to_owned(),
             Self::ToolName { .. } => "Rename the tool.".to_owned(),
+            Self::ToolNameStart { .. } => {
+                "Rename the tool, or the MCP server with whose name it begins.".to_owned()
+            }
+            Self::TooManyTools { .. } => {
+                "Name the tools that the module needs in `tools.allowed`, or deny some in `tools.denied`."
+                    .to_owned()
+            }
             Self::NoModel { name, variable, .. } => format!(
                 "Set a model with --model or LLM_MODEL, which are for the first provider, or for this one with {variable} or \
                  with `model` under `[providers.{name}]` in cog.toml. `cog doctor` lists the models of a provider."

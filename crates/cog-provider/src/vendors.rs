@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::{Formats, protocol_kind::ProtocolKind};
 
-pub use self::models::{ToolSettings, ToolSupport};
+pub use self::models::{RequestLimits, ToolSettings, ToolSupport};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub use prices::{ModelPrice, ModelPrices};
 pub(crate) use prices::{context_window, cost};

@@ -11,7 +11,9 @@ use cog_host::{
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
-use cog_run::{ModuleRef, RunInput, RunOptions, Runtime, events::RunEvents, provider::Provider, tools::Tool};
+use cog_run::{
+    ModuleRef, RunInput, RunOptions, Runtime, events::RunEvents, provider::Provider, tools::ToolSource,
+};
 use cog_spec::{Code, ErrorBody};
 use tokio::sync::OnceCell;
 
@@ -170,7 +172,7 @@ fn media_unsupported() -> ErrorBody {
 }
 
 /// The tools of each server, in the order of the settings, once it is connected.
-struct Servers(Vec<OnceCell<Vec<Arc<dyn Tool>>>>);
+struct Servers(Vec<OnceCell<Arc<dyn ToolSource>>>);
 
 impl Servers {
     fn new(settings: &Settings) -> Self {
@@ -194,10 +196,11 @@ impl Servers {
         let callable = CallableTools::from_module(module, |name| runtime.load(ModuleRef::Name(name)).ok());
         for (server, tools) in settings.mcp.iter().zip(&self.0) {
             if callable.need(server) {
-                let tools = tools
-                    .get_or_try_init(async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools))
-                    .await?;
-                options.tools.extend(tools.iter().cloned());
+                let tools = tools.get_or_try_init(|| mcp::connect(server, warn)).await?;
+                match tools.tools() {
+                    Ok(tools) => options.tools.extend(tools),
+                    Err(reason) => warn(reason),
+                }
             }
         }
         Ok(options)

@@ -8,7 +8,7 @@ use std::{
 
 use cog_module::Module;
 use cog_provider::{OutputGrammar, OutputSchema};
-use cog_schema::{Contract, Grammar, Loss};
+use cog_schema::{Contract, Grammar, Loss, MemberCount};
 use cog_spec::{Code, Dialect, EnumStrategy, Form, Manifest, Strictness, Subject, Tier, Wording};
 
 use crate::{
@@ -36,6 +36,8 @@ pub(crate) struct Compiled {
 /// The contract in the dialect of a provider.
 pub(crate) struct ProjectedContract {
     pub(crate) output: Arc<OutputSchema>,
+    /// The members of its schema, of which some vendors limit the number.
+    pub(crate) members: MemberCount,
     /// The constraints that the dialect cannot express.
     pub(crate) lost: Vec<Loss>,
 }
@@ -100,6 +102,7 @@ impl Compiled {
                 output_contract(module, contract, &self.media_fields, form, projection.is_shown)
             }
         };
+        let members = projection.members();
         let output = OutputSchema {
             name: module.manifest.name.clone(),
             form,
@@ -108,7 +111,7 @@ impl Compiled {
             schema: projection.schema.map(cog_json::Value::from),
             instructions: words.into(),
         };
-        ProjectedContract { output: Arc::new(output), lost: projection.lost }
+        ProjectedContract { output: Arc::new(output), members, lost: projection.lost }
     }
 }
 

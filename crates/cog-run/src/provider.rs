@@ -11,8 +11,8 @@ pub use cog_harmony::{
     ToolCall, ToolChoice, ToolDefinition,
 };
 pub use cog_provider::vendors::{
-    CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature, ToolSettings,
-    ToolSupport,
+    CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, RequestLimits, Temperature,
+    ToolSettings, ToolSupport,
 };
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ManyImages,

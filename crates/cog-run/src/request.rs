@@ -16,7 +16,7 @@ use crate::{
     form::{self, AskedModel, Choice},
     input::CheckedInput,
     preflight, prompt,
-    tools::ToolSet,
+    tools::{ToolSet, VendorTools, fit_media},
 };
 
 /// The request of a run, from which each provider's request is built.
@@ -59,7 +59,7 @@ impl RequestSpec {
             tools: self
                 .tools
                 .as_ref()
-                .map(|set| set.request(tool_dialect(provider, model), ToolChoice::Auto)),
+                .map(|set| set.request(&self.vendor_tools(provider, model), ToolChoice::Auto)),
             generation: self.chosen.or(&self.preferred),
             cache_key: self.cache_key(),
             stream_options: true,
@@ -129,6 +129,18 @@ impl RequestSpec {
         request: &mut ModelRequest,
     ) -> Result<Vec<Warning>, ProviderError> {
         let mut warnings = Vec::new();
+        if let Some(tools) = request.tools.as_deref().filter(|tools| tools.relaxed > 0) {
+            let vendor = &provider.info().name;
+            let message = format!(
+                "`strict` was not sent for {} of {} tools, because {vendor} limits the strict tools of a request and their optional parameters",
+                tools.relaxed,
+                tools.definitions.len()
+            );
+            warnings.push(Warning::new(WarningCode::SettingOmitted, message));
+        }
+        if request.tools.is_some() {
+            warnings.extend(fit_media(provider.info(), &request.model, &mut request.messages.0));
+        }
         loop {
             let Err(error) = provider.check(request) else { return Ok(warnings) };
             let Some(option) = option_of(&error).filter(|option| self.is_only_preferred(option)) else {
@@ -179,6 +191,14 @@ impl RequestSpec {
     fn projected(&self, provider: &dyn Provider, model: &str) -> Option<&ProjectedContract> {
         let form = self.form_choice(provider, model).form;
         self.compiled.projected(&self.module, self.dialect(provider, model), form)
+    }
+
+    /// Returns how a model receives tools.
+    pub(crate) fn vendor_tools(&self, provider: &dyn Provider, model: &str) -> VendorTools {
+        let tools = provider.info().tool_settings(model);
+        let dialect = if tools.supported { tools.dialect } else { provider.info().dialect };
+        let answer = self.projected(provider, model).map(|projected| projected.members).unwrap_or_default();
+        VendorTools { dialect, limits: tools.limits, answer }
     }
 
     /// Returns the form in which a model is asked.
@@ -262,12 +282,6 @@ pub(crate) fn correct(
 /// Returns the name of the requested model, or the provider's default.
 pub(crate) fn model_of<'a>(request: &'a ModelRequest, provider: &'a dyn Provider) -> &'a str {
     provider.info().model_or_default(&request.model)
-}
-
-/// Returns the dialect in which a model receives the arguments of tools.
-pub(crate) fn tool_dialect(provider: &dyn Provider, model: &str) -> Dialect {
-    let tools = provider.info().tool_settings(model);
-    if tools.supported { tools.dialect } else { provider.info().dialect }
 }
 
 /// Returns the form of a request.

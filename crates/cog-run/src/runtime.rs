@@ -19,7 +19,7 @@ use crate::{
     pipeline,
     runtime_state::RuntimeState,
     tool::Tool,
-    tools::{PendingApproval, PendingApprovals, ToolLimits, ToolSettings},
+    tools::{PendingApproval, PendingApprovals, ToolLimits, ToolSettings, ToolSource},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.
@@ -313,7 +313,14 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the names of tools whose calls a person must confirm, in addition to the tools that require it themselves.
+    /// Registers tools whose list may change. A run asks for them when it starts, and again after each round of calls.
+    pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.tools.sources.push(source);
+        self
+    }
+
+    /// Sets the names of tools whose calls a person must confirm, in addition to the tools that require it themselves. In a name,
+    /// `*` stands for any text.
     pub fn confirmed_tools(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.tools.confirm = names.into_iter().collect();
         self

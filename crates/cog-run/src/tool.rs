@@ -11,9 +11,8 @@ use std::{
 use cog_harmony::{Part, ToolDefinition};
 use cog_json::{Node, Value};
 use cog_module::Module;
-use cog_schema::{Contract, Rules, Violation, without_unsupported_patterns};
+use cog_schema::{Contract, ForeignSchema, MemberCount, Rules, Violation, as_arguments};
 use cog_spec::{Code, Dialect, ErrorBody, ErrorCode, Format, Manifest, Tier, Usage};
-use serde_json::{Map, json};
 use thiserror::Error;
 
 use crate::{
@@ -108,6 +107,8 @@ pub struct ToolError {
     pub code: Option<ErrorCode>,
     /// Details for the model.
     pub details: Option<Value>,
+    /// Images and other parts that show the error, as in [`ToolOutput::parts`].
+    pub parts: Vec<Part>,
     /// The tokens that the tool spent on models; they count as tokens of the run.
     pub usage: Option<Box<Usage>>,
 }
@@ -120,6 +121,7 @@ impl ToolError {
             message: message.into(),
             code: None,
             details: None,
+            parts: Vec::new(),
             usage: None,
         }
     }
@@ -201,6 +203,38 @@ where
     }
 }
 
+/// Tools whose list may change while a program runs, such as the tools of a server.
+pub trait ToolSource: Send + Sync {
+    /// Returns how the names of its tools begin, such as `files__`.
+    fn prefix(&self) -> &str;
+
+    /// Returns the tools that exist now.
+    ///
+    /// # Errors
+    /// Why there are none: a sentence for the user.
+    fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, String>;
+}
+
+/// Returns whether a pattern in which `*` stands for any text matches a name.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(first) else { return false };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*') {
+        let Some((_, after)) = name.split_once(part) else { return false };
+        name = after;
+    }
+    name.ends_with(last)
+}
+
+/// Returns whether a pattern may match a name that begins like this.
+pub fn begins_like(pattern: &str, prefix: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((first, _)) => first.starts_with(prefix) || prefix.starts_with(first),
+        None => pattern.starts_with(prefix),
+    }
+}
+
 /// The tools of a runtime. Each has its own name.
 #[derive(Clone, Default)]
 pub(crate) struct ToolList(Vec<Arc<dyn Tool>>);
@@ -242,8 +276,10 @@ pub struct ToolInfo {
     pub effects: ToolEffects,
     /// Whether a person must confirm each call (appendix A, exercise 2).
     pub needs_confirmation: bool,
-    /// The time limit of a call, if it is shorter than the runtime's.
+    /// The time limit of a call, if it differs from the runtime's.
     pub timeout: Option<Duration>,
+    /// Whether a call runs alone, in the order in which the model requests calls. Calls that change something always do.
+    pub is_sequential: bool,
     pub(crate) schema: Arc<ArgumentsSchema>,
 }
 
@@ -317,6 +353,7 @@ impl ToolInfo {
             effects: ToolEffects::default(),
             needs_confirmation: false,
             timeout: None,
+            is_sequential: false,
             schema: Arc::new(schema),
         }
     }
@@ -335,12 +372,27 @@ impl ToolInfo {
         self
     }
 
-    /// Returns the definition for a provider, in the dialect of its schemas.
-    pub(crate) fn definition(&self, dialect: Dialect) -> ToolDefinition {
-        let (parameters, strict) = self.schema.projected(dialect);
-        let name = self.name.clone();
-        let description = self.description.clone();
-        ToolDefinition { name, description, parameters, strict }
+    /// Returns the definition as a provider with this dialect receives it.
+    pub fn definition_for(&self, dialect: Dialect) -> ToolDefinition {
+        self.definition(dialect, |_| true)
+    }
+
+    /// Returns the definition for a provider, in the dialect of its schemas. `is_strict` decides about a schema with these members
+    /// that the provider could enforce.
+    pub(crate) fn definition(
+        &self,
+        dialect: Dialect,
+        is_strict: impl FnOnce(MemberCount) -> bool,
+    ) -> ToolDefinition {
+        let projected = self.schema.projected(dialect);
+        let strict = dialect.adds_nulls() && projected.is_some_and(|it| is_strict(it.members));
+        let sent = projected.filter(|_| strict || !dialect.adds_nulls()).map(|projected| &projected.schema);
+        ToolDefinition {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: sent.unwrap_or(&self.schema.written).clone(),
+            strict,
+        }
     }
 }
 
@@ -371,57 +423,66 @@ fn is_name(name: &str) -> bool {
 
 // The schema of a tool's arguments: checked locally, and sent in the dialect of each provider.
 
-/// The members of a schema that references start from.
-const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
-
 /// The compiled schema of a tool's arguments.
 #[derive(Debug)]
 pub(crate) struct ArgumentsSchema {
     /// A contract whose input is the arguments.
     contract: Arc<Contract>,
-    /// The projection to each dialect, created on first use, and whether the provider enforces it.
-    projected: Vec<OnceLock<(Value, bool)>>,
+    /// The schema as it was written.
+    written: Value,
+    /// The projection to each dialect, created on first use; none where it would exclude arguments that the tool accepts.
+    projected: Vec<OnceLock<Option<ProjectedArguments>>>,
+}
+
+/// The schema of arguments in a dialect.
+#[derive(Debug)]
+struct ProjectedArguments {
+    schema: Value,
+    members: MemberCount,
 }
 
 impl ArgumentsSchema {
-    /// Compiles a schema.
+    /// Compiles a schema of any draft.
     ///
     /// # Errors
     /// Every problem of the schema with its location.
     pub(crate) fn compile(parameters: &serde_json::Value) -> Result<Self, String> {
-        // The tool checks its arguments itself, so what cannot be checked here is no reason to do without the tool.
-        let parameters = &without_unsupported_patterns(parameters);
-        let mut document = Map::new();
-        for key in DEFINITIONS {
-            document.extend(parameters.get(key).map(|value| (key.to_owned(), value.clone())));
-        }
-        document.insert("input".to_owned(), parameters.clone());
+        let ForeignSchema { sent, document } = ForeignSchema::read(parameters);
         let manifest = Manifest::with_defaults("tool", Format::V25, Some(Tier::Exploration));
-        let contract = Contract::compile(&serde_json::Value::Object(document), &Rules::from(&manifest));
-        let contract = contract.map_err(|problems| {
+        let contract = Contract::compile(&document, &Rules::from(&manifest)).map_err(|problems| {
             problems.iter().map(|problem| problem.to_string()).collect::<Vec<_>>().join("; ")
         })?;
-        Ok(Self::from_contract(Arc::new(contract)))
+        Ok(Self::new(Arc::new(contract), &sent))
     }
 
     /// Returns the schema of a module's input.
     pub(crate) fn from_contract(contract: Arc<Contract>) -> Self {
-        Self { contract, projected: Dialect::ALL.iter().map(|_| OnceLock::new()).collect() }
+        let written = contract.project_input(Dialect::JsonSchema).schema.unwrap_or_default();
+        Self::new(contract, &written)
     }
 
-    /// Returns the schema in a dialect, and whether the provider enforces it.
-    pub(crate) fn projected(&self, dialect: Dialect) -> (Value, bool) {
-        let index = Dialect::ALL.iter().position(|known| *known == dialect);
-        match index.and_then(|index| self.projected.get(index)) {
-            Some(slot) => slot.get_or_init(|| self.project(dialect)).clone(),
-            None => self.project(dialect),
-        }
+    fn new(contract: Arc<Contract>, written: &serde_json::Value) -> Self {
+        let projected = Dialect::ALL.iter().map(|_| OnceLock::new()).collect();
+        Self { contract, written: Value::from(as_arguments(written)), projected }
     }
 
-    fn project(&self, dialect: Dialect) -> (Value, bool) {
+    /// Returns the schema in a dialect; none if it is sent as it was written.
+    fn projected(&self, dialect: Dialect) -> Option<&ProjectedArguments> {
+        let index = Dialect::ALL.iter().position(|known| *known == dialect)?;
+        self.projected.get(index)?.get_or_init(|| self.project(dialect)).as_ref()
+    }
+
+    fn project(&self, dialect: Dialect) -> Option<ProjectedArguments> {
         let projection = self.contract.project_input(dialect);
-        let schema = projection.schema.unwrap_or_else(|| json!({ "type": "object" }));
-        (Value::from(schema), projection.dialect.adds_nulls())
+        let is_own = projection.dialect == dialect && dialect != Dialect::JsonSchema;
+        if !is_own || projection.is_narrower {
+            return None;
+        }
+        let members = projection.members();
+        // A choice at the root has no type: vendors refuse it.
+        let schema =
+            projection.schema.filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"))?;
+        Some(ProjectedArguments { schema: Value::from(schema), members })
     }
 
     /// Returns every violation of the arguments, with paths from `arguments`.
@@ -468,7 +529,7 @@ mod tests {
             "additionalProperties": false,
         });
         let info = info("send", parameters).unwrap();
-        let sent = info.definition(Dialect::JsonSchema).parameters.to_string();
+        let sent = info.definition(Dialect::JsonSchema, |_| true).parameters.to_string();
         assert!(
             sent.contains("Who. The tool checks it against a pattern.") && !sent.contains("(?!"),
             "{sent}"
@@ -477,6 +538,16 @@ mod tests {
         assert_eq!(info.schema.check(arguments.node()), []);
         let arguments = Value::parse(r#"{"mail": 7}"#).unwrap();
         assert_eq!(info.schema.check(arguments.node()).len(), 1);
+    }
+
+    #[test]
+    fn star_in_a_pattern_stands_for_any_text() {
+        for pattern in ["fs__read", "fs__*", "*", "fs__*d", "*__*", "f*_r*ad", "fs__read*"] {
+            assert!(matches(pattern, "fs__read"), "{pattern}");
+        }
+        for pattern in ["fs__rea", "fs", "g*", "*_write", "fs__read*d", "f*x*d", ""] {
+            assert!(!matches(pattern, "fs__read"), "{pattern}");
+        }
     }
 
     #[test]
@@ -510,14 +581,67 @@ mod tests {
     fn definition_is_in_the_dialect_of_the_provider() {
         let parameters = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
         let info = info("add", parameters.clone()).unwrap();
-        let strict = info.definition(Dialect::OpenAiStrict);
+        let strict = info.definition(Dialect::OpenAiStrict, |_| true);
         assert!(strict.strict);
         assert_eq!(strict.parameters.to_serde()["required"], json!(["a"]));
         for dialect in [Dialect::JsonSchema, Dialect::Prompt, Dialect::JsonObject] {
-            let plain = info.definition(dialect);
+            let plain = info.definition(dialect, |_| true);
             assert!(!plain.strict);
             assert_eq!(plain.parameters.to_serde(), parameters);
         }
+    }
+
+    /// Returns what a model is sent of a property's schema, and whether the provider enforces it.
+    fn sent(dialect: Dialect, property: &serde_json::Value, is_strict: bool) -> (serde_json::Value, bool) {
+        let parameters = json!({ "type": "object", "properties": { "p": property } });
+        let definition = info("t", parameters).unwrap().definition(dialect, |_| is_strict);
+        (definition.parameters.to_serde()["properties"]["p"].clone(), definition.strict)
+    }
+
+    #[test]
+    fn what_a_strict_dialect_would_exclude_is_sent_as_written() {
+        let text = json!({ "type": "string" });
+        let json_value = json!({ "$ref": "#/properties/p", "type": "object" });
+        let narrowed = [
+            json!({ "type": "object", "additionalProperties": text }),
+            json!({ "type": "object", "properties": { "a": text }, "additionalProperties": true }),
+            json!({ "type": "object", "patternProperties": { "^S_": text }, "additionalProperties": false }),
+            json!({}),
+            json!({ "type": "array" }),
+            json!({ "anyOf": [text, { "type": "object", "additionalProperties": json_value }] }),
+            json!({ "type": "array", "prefixItems": [text] }),
+            json!({ "type": ["string", "null"] }),
+        ];
+        for property in &narrowed {
+            assert_eq!(sent(Dialect::OpenAiStrict, property, true), (property.clone(), false));
+        }
+        for property in &narrowed[..5] {
+            assert_eq!(sent(Dialect::Anthropic, property, true), (property.clone(), false));
+        }
+        for property in &narrowed[3..6] {
+            assert_eq!(sent(Dialect::Gemini, property, true), (property.clone(), false));
+        }
+        let tuple = json!({ "type": "array", "prefixItems": [text, text], "items": false });
+        for property in [text.clone(), json!({ "type": ["string", "null"], "default": null }), tuple] {
+            assert!(sent(Dialect::OpenAiStrict, &property, true).1, "{property}");
+            assert!(sent(Dialect::Anthropic, &property, true).1, "{property}");
+            assert_eq!(sent(Dialect::OpenAiStrict, &property, false), (property.clone(), false));
+        }
+    }
+
+    #[test]
+    fn choice_of_objects_is_one_object() {
+        let a = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+        let b = json!({ "type": "object", "properties": { "b": { "type": "integer" } }, "required": ["b"] });
+        let info =
+            info("either", json!({ "oneOf": [a, { "$ref": "#/$defs/B" }], "$defs": { "B": b } })).unwrap();
+        for dialect in Dialect::ALL {
+            let sent = info.definition(dialect, |_| true).parameters.to_serde();
+            assert_eq!(sent["properties"], json!({ "a": { "type": "string" }, "b": { "type": "integer" } }));
+            assert!(sent.get("oneOf").is_none() && sent["description"].as_str().unwrap().contains("oneOf"));
+        }
+        let both = Value::parse(r#"{"a": "", "b": 1}"#).unwrap();
+        assert_eq!(info.schema.check(both.node()).len(), 1);
     }
 
     #[test]

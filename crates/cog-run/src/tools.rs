@@ -8,28 +8,34 @@ mod execute;
 mod halted;
 mod logged;
 mod restore;
+mod results;
 mod round;
 mod run;
 mod set;
 mod state;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 pub use self::{
-    execute::CONFIRMATION_REQUIRED,
+    execute::call_once,
     halted::{PendingApproval, PendingApprovals},
+    results::{CONFIRMATION_REQUIRED, media_type_of_base64},
 };
 pub(crate) use self::{
     halted::halt_parts,
     restore::{Claim, Continued, ContinuedPart, Restored, restore},
+    results::fit_media,
     round::{Round, RoundEnd},
     run::{LastCall, ToolRun, ToolSources},
-    set::{ModuleCall, ModuleCalls, ToolSet},
+    set::{ModuleCall, ModuleCalls, ToolSet, VendorTools},
 };
 use crate::tool::ToolList;
 pub use crate::{
     options::{Approval, Decision},
-    tool::{InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput},
+    tool::{
+        InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput, ToolSource,
+        begins_like, matches,
+    },
 };
 
 // What the operator sets for the tools of a runtime.
@@ -38,7 +44,8 @@ pub use crate::{
 #[derive(Clone, Default)]
 pub(crate) struct ToolSettings {
     pub(crate) registered: ToolList,
-    /// The names of tools whose calls a person must confirm.
+    pub(crate) sources: Vec<Arc<dyn ToolSource>>,
+    /// The names of tools whose calls a person must confirm, or patterns.
     pub(crate) confirm: Vec<String>,
     pub(crate) limits: ToolLimits,
     pub(crate) halted: PendingApprovals,

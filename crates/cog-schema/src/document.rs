@@ -22,8 +22,6 @@ use crate::{
     wording::nearest,
 };
 
-pub use self::lint::without_unsupported_patterns;
-
 /// A document that is ready to be compiled.
 #[derive(Debug)]
 pub(crate) struct Document {

@@ -44,6 +44,8 @@ pub struct Projection {
     pub is_shown: bool,
     /// What is not sent, or is sent in another form. All of it is enforced when the answer is checked.
     pub lost: Vec<Loss>,
+    /// Whether the contract accepts values that the schema excludes, such as members of any name.
+    pub is_narrower: bool,
 }
 
 impl Contract {
@@ -84,12 +86,14 @@ impl Contract {
             let mut walk = Walk::new(self.document(), profile);
             match root(&mut walk) {
                 Ok(schema) => {
+                    let is_narrower = walk.is_narrower;
                     lost.extend(walk.into_lost());
                     return Projection {
                         dialect,
                         schema: Some(schema),
                         is_shown: profile.shows_schema,
                         lost,
+                        is_narrower,
                     };
                 }
                 Err(reason) => {
@@ -98,6 +102,22 @@ impl Contract {
                 }
             }
         }
+    }
+}
+
+/// The members of a schema whose number a vendor limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemberCount {
+    /// Members that are not required.
+    pub optional: usize,
+    /// Members that accept several types.
+    pub unions: usize,
+}
+
+impl Projection {
+    /// Counts the members of the schema.
+    pub fn members(&self) -> MemberCount {
+        self.schema.as_ref().map_or_else(MemberCount::default, walk::members)
     }
 }
 
@@ -124,7 +144,7 @@ impl Contract {
 
 fn without_schema(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
     lost.push(Loss::for_dialect(dialect, "it takes no schema; the prompt contains the contract"));
-    Projection { dialect, schema: None, is_shown: false, lost }
+    Projection { dialect, schema: None, is_shown: false, lost, is_narrower: false }
 }
 
 /// A keyword of a contract that is not sent to the provider as written.

@@ -20,6 +20,7 @@
 mod batches;
 pub mod bench;
 mod forms;
+mod limits;
 mod mock;
 mod reply;
 mod wire;

@@ -26,7 +26,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use crate::{Batches, Reply, batches, forms::Forms, wire::Wire};
+use crate::{Batches, Reply, batches, forms::Forms, limits, wire::Wire};
 
 /// How many connections may wait until they are accepted.
 const BACKLOG: u32 = 4096;
@@ -339,6 +339,9 @@ fn information(path: &str, headers: &HeaderMap) -> Option<Value> {
 }
 
 fn wire_reply(shared: &Arc<Shared>, wire: Wire, uri: &Uri, request: &Value, reply: Reply) -> Response<Body> {
+    if let Some(message) = limits::refusal(wire, request) {
+        return respond(400, "application/json", Body::from(wire.error_body(400, &message).to_string()), &[]);
+    }
     let (kind, chunks) = match (&reply.raw, &reply.error) {
         (Some(raw), _) => (wire.stream_type(), vec![raw.clone()]),
         (None, Some(message)) if reply.status >= 300 => {

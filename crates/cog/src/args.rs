@@ -27,7 +27,7 @@ pub(crate) use self::jobs::{FailedArgs, FailedListArgs, QueueArgs, QueueCommand}
 #[cfg(feature = "nats")]
 pub(crate) use self::serve::WorkerArgs;
 #[cfg(feature = "mcp")]
-pub(crate) use self::serve::{McpArgs, McpCommand, McpServeArgs};
+pub(crate) use self::serve::{McpArgs, McpCallArgs, McpCommand, McpServeArgs, McpToolsArgs};
 pub(crate) use self::{
     about::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DoctorArgs, ErrorsArgs, ListFormat,
@@ -223,7 +223,7 @@ impl Command {
         match self {
             Self::Serve(_) => true,
             #[cfg(feature = "mcp")]
-            Self::Mcp(_) => true,
+            Self::Mcp(args) => matches!(args.command, McpCommand::Serve(_)),
             #[cfg(feature = "nats")]
             Self::Worker(_) => true,
             _ => false,

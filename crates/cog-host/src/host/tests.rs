@@ -85,9 +85,9 @@ fn servers_start_for_the_module_that_needs_them_or_for_all() {
     let searcher = place.path().join("searcher").display().to_string();
     let mut settings = settings(&[("LLM_PROVIDER", "offline")]);
     // Nothing listens there.
-    let transport = cog_mcp::McpTransport::Http { url: "http://127.0.0.1:1".to_owned(), token: None };
-    let startup_timeout = std::time::Duration::from_secs(9);
-    settings.mcp = vec![cog_mcp::McpServer { name: "web".to_owned(), transport, startup_timeout }];
+    let url = "http://127.0.0.1:1".to_owned();
+    let transport = cog_mcp::McpTransport::Http { url, token: None, headers: Vec::new() };
+    settings.mcp = vec![cog_mcp::McpServer { required: true, ..cog_mcp::McpServer::new("web", transport) }];
     let starts = |used: Use<'_>| Host::new(&settings).runtime(used).is_err();
     assert_eq!(uses_where(&searcher, starts), ["Run", "Render", "Batch", "Serve", "Worker", "Program"]);
     assert_eq!(uses_where("code-reviewer", starts), ["Serve", "Worker", "Program"]);

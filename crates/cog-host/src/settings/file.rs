@@ -170,7 +170,11 @@ impl SettingsFile {
     pub(super) fn has_secret(&self) -> bool {
         let content = &self.content;
         #[cfg(feature = "mcp")]
-        if content.mcp.values().any(|server| server.token.is_some() || !server.env.is_empty()) {
+        if content
+            .mcp
+            .values()
+            .any(|server| server.token.is_some() || !server.env.is_empty() || !server.headers.is_empty())
+        {
             return true;
         }
         content.nats.password.is_some() || content.providers.values().any(|vendor| vendor.key.is_some())
@@ -377,5 +381,32 @@ pub(super) struct McpContent {
     pub(super) directory: Option<PathBuf>,
     pub(super) url: Option<String>,
     pub(super) token: Option<String>,
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
     pub(super) startup_timeout: Option<Span>,
+    pub(super) call_timeout: Option<Span>,
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) confirm: Option<Confirm>,
+    pub(super) parallel: Option<bool>,
+    pub(super) protocol: Option<McpProtocol>,
+    #[serde(default)]
+    pub(super) required: bool,
+}
+
+/// Which tools of a server need a confirmation: all or none, or a list.
+#[cfg(feature = "mcp")]
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Confirm {
+    All(bool),
+    Tools(Vec<String>),
+}
+
+/// With which request a connection begins.
+#[cfg(feature = "mcp")]
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum McpProtocol {
+    Auto,
+    Initialize,
 }

@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
-use cog_mcp::{McpServer, McpTransport};
+use cog_mcp::{McpServer, McpTransport, ToolRules};
 use cog_spec::Secret;
 
 use super::{
     Environment, SettingsError,
-    file::{McpContent, SettingsFile},
+    file::{Confirm, McpContent, McpProtocol, SettingsFile},
     sources::expand_home,
 };
 
@@ -70,16 +70,27 @@ fn server(
         return Err("the name of a server has 1 to 32 letters, digits, `_` or `-`");
     }
     let transport = match (&content.command, &content.url) {
-        (Some(command), None) if content.token.is_none() => McpTransport::Stdio {
-            command: expand_home(command, home),
-            args: content.args.clone(),
-            env: variables(content, environment),
-            directory: directory(content.directory.as_deref(), operator, home),
-        },
-        (Some(_), None) => return Err("`token` is only for a `url`; pass it to a program in `env`"),
+        (Some(command), None) if content.token.is_none() && content.headers.is_empty() => {
+            McpTransport::Stdio {
+                command: expand_home(command, home),
+                args: content.args.clone(),
+                env: variables(content, environment),
+                directory: directory(content.directory.as_deref(), operator, home),
+            }
+        }
+        (Some(_), None) => {
+            return Err("`token` and `headers` are only for a `url`; pass them to a program in `env`");
+        }
         (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => {
             if content.args.is_empty() && content.env.is_empty() && content.directory.is_none() {
-                McpTransport::Http { url: url.clone(), token: content.token.clone().map(Secret::new) }
+                let headers = content.headers.iter();
+                McpTransport::Http {
+                    url: url.clone(),
+                    token: content.token.clone().map(Secret::new),
+                    headers: headers
+                        .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
+                        .collect(),
+                }
             } else {
                 return Err("`args`, `env` and `directory` are only for a `command`");
             }
@@ -87,8 +98,24 @@ fn server(
         (None, Some(_)) => return Err("`url` must begin with https:// or http://"),
         _ => return Err("set either `command` or `url`"),
     };
-    let startup_timeout = content.startup_timeout.as_ref().map_or(STARTUP_TIMEOUT, |span| span.0);
-    Ok(McpServer { name: name.to_owned(), transport, startup_timeout })
+    let every = || vec!["*".to_owned()];
+    let tools = ToolRules {
+        allow: content.allow.clone().unwrap_or_else(every),
+        confirm: match &content.confirm {
+            Some(Confirm::All(true)) => every(),
+            Some(Confirm::Tools(tools)) => tools.clone(),
+            Some(Confirm::All(false)) | None => Vec::new(),
+        },
+        parallel: content.parallel.unwrap_or(true),
+        call_timeout: content.call_timeout.as_ref().map(|span| span.0),
+    };
+    Ok(McpServer {
+        startup_timeout: content.startup_timeout.as_ref().map_or(STARTUP_TIMEOUT, |span| span.0),
+        initialize: content.protocol == Some(McpProtocol::Initialize),
+        required: content.required,
+        tools,
+        ..McpServer::new(name, transport)
+    })
 }
 
 /// Returns where a program starts: in its `directory`, otherwise in the home directory. A relative path starts

@@ -80,7 +80,8 @@ impl Call<'_> {
             let read = read.await.map_err(|error| task_failed(&error))?;
             *input = read.ok_or_else(|| ErrorData::invalid_params("arguments: nested too deeply", None))?;
         }
-        for _ in 0..MAX_QUESTIONS {
+        let mut questions = 0;
+        loop {
             let envelope = self.run(start).await;
             let Some(id) = halted_id(&envelope).map(str::to_owned) else { return Ok(self.end(envelope)) };
             if let Some(response) = binding.as_ref().and_then(|binding| self.ask_in_result(&id, binding)) {
@@ -90,10 +91,12 @@ impl Call<'_> {
                 Asking::InCall => self.ask_in_call(&id).await,
                 _ => None,
             };
-            let Some(decision) = decision else { return Ok(self.end(envelope)) };
+            let Some(decision) = decision.filter(|_| questions < MAX_QUESTIONS) else {
+                return Ok(self.end(envelope));
+            };
+            questions += 1;
             start = Start::Decision(Approval { id, decision });
         }
-        Ok(self.end(Envelope::failure(CancelReason::Cancelled.error())))
     }
 
     /// Returns the decision of a repeated call, or the response if there is none.

@@ -104,11 +104,14 @@ pub(super) fn halted_id(envelope: &Envelope) -> Option<&str> {
 /// Returns the question of a halted run.
 pub(super) fn question(halted: &PendingApproval) -> ElicitRequestParams {
     let arguments: String = halted.arguments.to_string().chars().take(MAX_ARGUMENTS).collect();
-    let message =
-        format!("`{}` needs a confirmation before it is executed. Its arguments: {arguments}", halted.tool);
+    let message = format!(
+        "`{}` needs a confirmation before it is executed. Only the text YES, in capital letters, executes it. \
+         Its arguments: {arguments}",
+        halted.tool
+    );
     let answer = StringSchema::new()
         .title("Confirmation")
-        .description("YES executes the call. Decline, and it is not executed.");
+        .description("Only YES executes the call. Decline, and it is not executed.");
     let properties = BTreeMap::from([(ANSWER.to_owned(), PrimitiveSchemaDefinition::String(answer))]);
     ElicitRequestParams::FormElicitationParams {
         meta: None,

@@ -267,8 +267,12 @@ impl ModuleServer {
         let (write, to_client) = duplex(BUFFER);
         let mut reading = JoinSet::new();
         let mut writing = JoinSet::new();
-        reading.spawn(async move { verbatim::pass(input, from_client, MAX_MESSAGE, incoming_call).await });
-        writing.spawn(async move { verbatim::pass(to_client, output, u64::MAX, outgoing_result).await });
+        reading.spawn(async move {
+            verbatim::pass(input, from_client, MAX_MESSAGE, incoming_call, |_, _| None).await
+        });
+        writing.spawn(async move {
+            verbatim::pass(to_client, output, u64::MAX, outgoing_result, |_, _| None).await
+        });
         // The pipe has dropped messages that are too long.
         let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(usize::MAX);
         let served = self.serve_transport(transport, stop).await;

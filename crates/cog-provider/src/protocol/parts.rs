@@ -311,6 +311,10 @@ pub(crate) fn is_tool_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_name_letter)
 }
 
+fn begins_with_letter(name: &str) -> bool {
+    name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+}
+
 fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
 }
@@ -340,6 +344,14 @@ impl RequestContext<'_> {
         let Some(tools) = &self.request.tools else { return Ok(()) };
         if let Some(tool) = tools.definitions.iter().find(|tool| !is_tool_name(&tool.name)) {
             return Err(RequestError::ToolName { name: tool.name.clone() });
+        }
+        let mut names = tools.definitions.iter().map(|tool| &tool.name);
+        if let Some(name) = names.find(|name| settings.letter_first && !begins_with_letter(name)) {
+            return Err(RequestError::ToolNameStart { vendor, name: name.clone() });
+        }
+        let max = settings.limits.tools;
+        if tools.definitions.len() > max {
+            return Err(RequestError::TooManyTools { vendor, count: tools.definitions.len(), max });
         }
         if projected(self).is_some() && !settings.with_schema {
             return Err(RequestError::SchemaWithTools { vendor, model });

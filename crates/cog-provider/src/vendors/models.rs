@@ -146,6 +146,29 @@ pub struct ToolSettings {
     pub encrypted_reasoning: bool,
     /// What replaces the signature of a call that another provider sent; `None` if the models require no signature.
     pub placeholder: Option<&'static str>,
+    /// Whether the name of a tool begins with a letter or `_`.
+    pub letter_first: bool,
+    /// The limits of one request.
+    pub limits: RequestLimits,
+}
+
+/// How many tools one request may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Tools.
+    pub tools: usize,
+    /// Tools that are marked as strict.
+    pub strict: usize,
+    /// Members that are not required, in the strict tools and the schema of the answer.
+    pub optional: usize,
+    /// Members that accept several types, in the strict tools and the schema of the answer.
+    pub unions: usize,
+}
+
+impl RequestLimits {
+    /// No documented limit.
+    pub const NONE: Self =
+        Self { tools: usize::MAX, strict: usize::MAX, optional: usize::MAX, unions: usize::MAX };
 }
 
 /// Whether a model accepts a use of tools.
@@ -174,6 +197,8 @@ impl ToolSettings {
         reasoning: &[],
         encrypted_reasoning: false,
         placeholder: None,
+        letter_first: false,
+        limits: RequestLimits::NONE,
     };
 
     /// Any model that supports tools, and nothing else together with them.

@@ -4,9 +4,12 @@
 
 use cog_spec::Dialect;
 
-use super::{ToolSettings, ToolSupport};
+use super::{RequestLimits, ToolSettings, ToolSupport};
 
 const PLAIN: ToolSettings = ToolSettings::PLAIN;
+
+/// The limit of OpenAI's Chat Completions, which other vendors copied with the protocol.
+const AT_MOST_128: RequestLimits = RequestLimits { tools: 128, ..RequestLimits::NONE };
 
 /// Models of OpenAI that do not reason.
 const GPT: ToolSettings = ToolSettings {
@@ -15,6 +18,7 @@ const GPT: ToolSettings = ToolSettings {
     with_schema: true,
     limits_calls: true,
     result_media: true,
+    limits: AT_MOST_128,
     ..PLAIN
 };
 const GPT_5: ToolSettings = ToolSettings { encrypted_reasoning: true, ..GPT };
@@ -38,6 +42,7 @@ const CLAUDE: ToolSettings = ToolSettings {
     with_schema: true,
     limits_calls: true,
     result_media: true,
+    limits: RequestLimits { strict: 20, optional: 24, unions: 16, ..RequestLimits::NONE },
     ..PLAIN
 };
 
@@ -56,6 +61,7 @@ const GEMINI_3: ToolSettings = ToolSettings {
     with_schema: true,
     result_media: true,
     placeholder: Some("skip_thought_signature_validator"),
+    letter_first: true,
     ..PLAIN
 };
 
@@ -65,7 +71,7 @@ pub(super) const GEMINI: &[ToolSettings] = &[
         names: &["gemini-2.5-flash-image", "gemini-3-pro-image", "gemini-3.1-flash-image"],
         ..ToolSettings::NONE
     },
-    ToolSettings { names: &["gemini-1", "gemini-2"], dialect: Dialect::Gemini, ..PLAIN },
+    ToolSettings { names: &["gemini-1", "gemini-2"], dialect: Dialect::Gemini, letter_first: true, ..PLAIN },
     GEMINI_3,
 ];
 
@@ -77,8 +83,12 @@ pub(super) const OLLAMA: &[ToolSettings] = &[ToolSettings {
     ..PLAIN
 }];
 
-pub(super) const DEEPSEEK: &[ToolSettings] =
-    &[ToolSettings { forced: ToolSupport::WithoutReasoning, reasoning: &["reasoning_content"], ..PLAIN }];
+pub(super) const DEEPSEEK: &[ToolSettings] = &[ToolSettings {
+    forced: ToolSupport::WithoutReasoning,
+    reasoning: &["reasoning_content"],
+    limits: AT_MOST_128,
+    ..PLAIN
+}];
 
 pub(super) const MOONSHOT: &[ToolSettings] =
     &[ToolSettings { forced: ToolSupport::Rejected, reasoning: &["reasoning_content"], ..PLAIN }];
@@ -98,7 +108,7 @@ pub(super) const OPENROUTER: &[ToolSettings] = &[ToolSettings {
 }];
 
 /// Structured outputs cannot be combined with tools.
-pub(super) const GROQ: &[ToolSettings] = &[ToolSettings { limits_calls: true, ..PLAIN }];
+pub(super) const GROQ: &[ToolSettings] = &[ToolSettings { limits_calls: true, limits: AT_MOST_128, ..PLAIN }];
 
 /// A JSON response cannot be combined with tools.
 pub(super) const MISTRAL: &[ToolSettings] = &[ToolSettings { limits_calls: true, ..PLAIN }];

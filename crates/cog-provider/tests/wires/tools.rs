@@ -33,7 +33,7 @@ fn definition(name: &str, strict: bool) -> ToolDefinition {
 
 fn tools(choice: ToolChoice, parallel: bool, strict: bool) -> Option<Arc<ToolRequest>> {
     let definitions = vec![definition("search", strict), definition("render_chart", strict)];
-    Some(Arc::new(ToolRequest { definitions, choice, parallel }))
+    Some(Arc::new(ToolRequest { definitions, choice, parallel, relaxed: 0 }))
 }
 
 /// Creates a request to the vendor's default model, with a schema if the model accepts one together with tools.
@@ -303,6 +303,16 @@ fn rejects_tools_that_the_model_does_not_support() {
         assert!(refusal("openai", None, &named(name)).contains("is not a valid name of a tool"), "{name}");
     }
     assert!(rendered("openai", None, &named(&"n".repeat(64))).is_ok());
+    assert!(rendered("openai", None, &named("7zip")).is_ok());
+    let gemini = ModelRequest { model: "gemini-2.5-pro".to_owned(), ..named("7zip") };
+    assert!(refusal("gemini", None, &gemini).contains("begin with a letter or `_`, unlike `7zip`"));
+    let many = |count: usize| {
+        let definitions = (0..count).map(|number| definition(&format!("t{number}"), false)).collect();
+        let tools = Some(Arc::new(ToolRequest { definitions, ..ToolRequest::default() }));
+        ModelRequest { tools, ..request("openai", "gpt-6-luna") }
+    };
+    assert!(rendered("openai", None, &many(128)).is_ok());
+    assert!(refusal("openai", None, &many(129)).contains("129 tools, but OpenAI accepts at most 128"));
 }
 
 #[test]

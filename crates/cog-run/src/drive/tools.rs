@@ -16,7 +16,7 @@ use crate::{
     provider::COMPOSITION,
     request,
     stream::ChunkQueue,
-    tools::{LastCall, Round, RoundEnd, ToolRun},
+    tools::{LastCall, Round, RoundEnd, ToolRun, fit_media},
 };
 
 impl State {
@@ -41,8 +41,8 @@ impl State {
             Some(round) => Self::CallingTools(assembler, Box::new(round)),
             None => {
                 if tools.has_rounds() {
-                    let dialect = request::tool_dialect(run.provider.as_ref(), &run.request.model);
-                    run.request.tools = Some(tools.next_request(dialect));
+                    let vendor = run.spec.vendor_tools(run.provider.as_ref(), &run.request.model);
+                    run.request.tools = Some(tools.next_request(&vendor));
                 }
                 Self::Calling(assembler)
             }
@@ -84,12 +84,16 @@ impl Driver {
         let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
         spent.iter().for_each(|usage| assembler.add_usage(usage));
         let state = match executed {
-            Ok(RoundEnd::Complete(results)) => {
+            Ok(RoundEnd::Complete(mut results)) => {
                 let provider = self.run.provider.as_ref();
                 let model = &self.run.request.model;
+                assembler.warn(fit_media(provider.info(), model, &mut results));
                 assembler.warn(tools.moved_media(provider, model, &results));
                 self.record(&results);
                 self.run.request.messages.0.extend(results);
+                if let Some(set) = tools.list_again() {
+                    self.run.spec.tools = Some(set);
+                }
                 self.prepare_next_reply(&tools);
                 State::Calling(assembler)
             }
@@ -119,8 +123,8 @@ impl Driver {
     /// Prepares the request for the reply after a round. A correction of that reply leaves the rounds in the conversation.
     fn prepare_next_reply(&mut self, tools: &ToolRun) {
         self.initial_messages = self.run.request.messages.messages().len();
-        let dialect = request::tool_dialect(self.run.provider.as_ref(), &self.run.request.model);
-        self.run.request.tools = Some(tools.next_request(dialect));
+        let vendor = self.run.spec.vendor_tools(self.run.provider.as_ref(), &self.run.request.model);
+        self.run.request.tools = Some(tools.next_request(&vendor));
         self.run.request.timeout = Some(self.remaining());
         self.is_sized = false;
     }

@@ -1,27 +1,32 @@
-//! Executes one call: finds its tool, checks its arguments, and runs it within its limits.
+//! Executes one call: finds its tool, checks its arguments, and runs it within its time.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use cog_harmony::{ImagePart, Message, Part, Role, ToolCall};
-use cog_json::{Limits, Parser, ToJson as _, Tolerance, Value, Writer};
+use cog_harmony::{Part, ToolCall};
+use cog_json::{Limits, Parser, Tolerance, Value};
 use cog_schema::Violation;
-use cog_spec::{Chunk, Code, Progress, Usage};
+use cog_spec::{Chunk, Code, Progress};
 use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use super::{
     ToolLimits, ToolSet, logged,
+    results::Done,
     round::{HaltedCalls, Standing},
     set::Entry,
-    state::CallNote,
+    state,
 };
 use crate::{
+    Cancellation,
     call_log::CallLog,
     events::{OpenTool, RunScope},
     stream::ChunkQueue,
     tool::{Tool, ToolContext, ToolError, ToolInfo, ToolOutput},
     trace_context::SpanContext,
 };
+
+/// The target of log events about calls, which never have their contents.
+const AUDIT: &str = "cog::tools";
 
 /// What the calls of a round share.
 pub(super) struct Executor<'a> {
@@ -58,21 +63,24 @@ impl Executor<'_> {
                 self.run(call, entry.tool.as_ref(), arguments, span.cloned()).await
             }
             Ok(None) => {
+                self.audit(call, "halted");
                 open.into_iter().for_each(OpenTool::halt);
                 report_end(self.out, &call.name, "halted");
                 return Ended::Halted;
             }
             Err(error) => Err(error),
         };
-        let (done, failure) = match ended {
-            Ok(output) => (Done::success(call, output), None),
-            Err(error) => (Done::failure(call, &error), Some(error)),
+        let code = ended.as_ref().err().map(|error| match &error.code {
+            Some(code) => code.as_str().to_owned(),
+            None => error.error_type.clone(),
+        });
+        self.audit(call, code.as_deref().unwrap_or("success"));
+        let max = self.limits.max_result_bytes;
+        let done = match ended {
+            Ok(output) => Done::success(call, output, max),
+            Err(error) => Done::failure(call, error, max),
         };
         if let Some(open) = open {
-            let code = failure.map(|error| match error.code {
-                Some(code) => code.as_str().to_owned(),
-                None => error.error_type,
-            });
             open.end(code, || done.message.text());
         }
         if let Some(log) = self.log {
@@ -80,6 +88,28 @@ impl Executor<'_> {
         }
         report_end(self.out, &call.name, &done.note.status);
         Ended::Done(Box::new(done))
+    }
+
+    /// Logs a call, and what was decided about it: who, what, with which arguments, and how it ended.
+    fn audit(&self, call: &ToolCall, status: &str) {
+        let decision =
+            self.halted_calls.standing(call).map(|standing| format!("{standing:?}").to_lowercase());
+        tracing::info!(
+            target: AUDIT,
+            session = self.context.session_id,
+            owner = self.context.owner,
+            tool = call.name,
+            call = call.id,
+            arguments_sha256 = state::hash(&call.arguments),
+            decision,
+            status,
+            "tool called"
+        );
+    }
+
+    /// Returns whether a call runs while no other one does.
+    pub(super) fn is_alone(&self, call: &ToolCall) -> bool {
+        self.set.find(&call.name).is_some_and(Entry::is_sequential)
     }
 
     /// Returns the tool of a call and its arguments; none if the call needs a confirmation that it does not have.
@@ -125,19 +155,14 @@ impl Executor<'_> {
             log.append(logged::start(call)).await.map_err(|_| cannot_log())?;
         }
         report_call(self.out, &call.name);
-        let limit = self.limits.call_timeout;
-        let limit = tool.info().timeout.map_or(limit, |own| own.min(limit));
+        let limit = tool.info().timeout.unwrap_or(self.limits.call_timeout);
         let context = ToolContext { call_id: call.id.clone(), timeout: limit, span, ..self.context.clone() };
         // A panic of a tool must not end the run.
         let call = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind();
-        let output = match timeout(limit, call).await {
-            Ok(Ok(output)) => output?,
-            Ok(Err(_)) => return Err(ToolError::with_code(Code::InternalError, "the tool panicked")),
-            Err(_) => return Err(timed_out(limit)),
-        };
-        match size(&output) {
-            size if size > self.limits.max_result_bytes => Err(too_large(size, self.limits.max_result_bytes)),
-            _ => Ok(output),
+        match timeout(limit, call).await {
+            Ok(Ok(output)) => output,
+            Ok(Err(_)) => Err(ToolError::with_code(Code::InternalError, "the tool panicked")),
+            Err(_) => Err(timed_out(limit)),
         }
     }
 
@@ -167,10 +192,33 @@ fn timed_out(limit: Duration) -> ToolError {
     ToolError::with_code(Code::Timeout, format!("the tool took longer than {limit:?}; its result is ignored"))
 }
 
-fn too_large(size: usize, limit: usize) -> ToolError {
-    let message =
-        format!("the result has {size} bytes; at most {limit} are allowed. Request a smaller part.");
-    ToolError::with_code(Code::InputTooLarge, message)
+/// Calls a tool outside a run. Returns the result as a model receives it, and whether it is a success.
+pub async fn call_once(tool: &dyn Tool, arguments: &str, limits: &ToolLimits) -> (Vec<Part>, bool) {
+    let info = tool.info();
+    let limit = info.timeout.unwrap_or(limits.call_timeout);
+    let context = ToolContext {
+        call_id: "call_1".to_owned(),
+        session_id: String::new(),
+        owner: None,
+        timeout: limit,
+        max_result_bytes: limits.max_result_bytes,
+        cancellation: Cancellation::default(),
+        span: None,
+    };
+    let output = match read(info, arguments, limits.max_arguments_bytes) {
+        Ok(arguments) => match timeout(limit, tool.call(arguments, &context)).await {
+            Ok(output) => output,
+            Err(_) => Err(timed_out(limit)),
+        },
+        Err(error) => Err(error),
+    };
+    let is_success = output.is_ok();
+    let call = ToolCall::new("call_1", info.name.as_str(), arguments);
+    let done = match output {
+        Ok(output) => Done::success(&call, output, limits.max_result_bytes),
+        Err(error) => Done::failure(&call, error, limits.max_result_bytes),
+    };
+    (done.message.content, is_success)
 }
 
 // The progress chunks of tool calls.
@@ -261,118 +309,6 @@ fn violated(violations: &[Violation]) -> ToolError {
     ToolError { details: Some(Value::from(details)), ..ToolError::with_code(Code::InvalidInput, message) }
 }
 
-// The results of calls as the model receives them: JSON with `status` (appendix A.2.2).
-
-/// The message of a halted call (appendix A, exercise 2).
-const HALTED: &str = "This call needs a confirmation and was not executed. You MUST request an explicit \
-    confirmation (type 'YES') from the user before proceeding. Do not call this tool again until the confirmation is received.";
-
-/// The reason of a halted call.
-pub const CONFIRMATION_REQUIRED: &str = "human_confirmation_required";
-
-/// Returns the message with the result of a call.
-pub(super) fn message(call: &ToolCall, content: Vec<Part>) -> Message {
-    Message {
-        name: Some(call.name.clone()).filter(|name| !name.is_empty()),
-        tool_call_id: Some(call.id.clone()),
-        ..Message::new(Role::Tool, content)
-    }
-}
-
-/// Returns the content of a successful result: `{status: success, …}`, then its other parts.
-pub(super) fn success(output: ToolOutput) -> Vec<Part> {
-    let text = json(|w| {
-        let value = output.value.as_ref();
-        let object = value.filter(|value| value.is_object());
-        if object.is_none_or(|object| object.get("status").is_none()) {
-            w.field("status", "success");
-        }
-        match object {
-            Some(object) => object.members().for_each(|(key, member)| {
-                w.field(key, &member);
-            }),
-            None => {
-                w.optional("result", &value);
-            }
-        }
-    });
-    [Part::text(text)].into_iter().chain(output.parts).collect()
-}
-
-/// Returns the content of a failure: `{status: error, error_type, message}`.
-pub(super) fn failure(error: &ToolError) -> Vec<Part> {
-    vec![Part::text(json(|w| {
-        w.field("status", "error");
-        w.field("error_type", &error.error_type);
-        w.optional("code", &error.code.as_ref().map(|code| code.as_str().to_owned()));
-        w.field("message", &error.message);
-        w.optional("details", &error.details);
-    }))]
-}
-
-/// Returns the content of a call that waits for a confirmation.
-pub(super) fn halted() -> Vec<Part> {
-    vec![Part::text(json(|w| {
-        w.field("status", "halted");
-        w.field("reason", CONFIRMATION_REQUIRED);
-        w.field("message", HALTED);
-    }))]
-}
-
-/// Returns the size of a result in bytes.
-pub(super) fn size(output: &ToolOutput) -> usize {
-    let value = output.value.as_ref().map_or(0, |value: &Value| value.to_json().len());
-    output.parts.iter().fold(value, |size, part| size.saturating_add(size_of(part)))
-}
-
-fn size_of(part: &Part) -> usize {
-    match part {
-        Part::Text(part) => part.text.len(),
-        Part::Image(ImagePart { url, .. }) => url.len(),
-        Part::Audio(part) => part.data.len(),
-        Part::File(part) => part.data.len(),
-        _ => part.to_json().len(),
-    }
-}
-
-fn json(members: impl FnOnce(&mut Writer<'_>)) -> String {
-    let mut text = String::new();
-    Writer::compact(&mut text).object(members);
-    text
-}
-
-/// A call that has a result.
-pub(super) struct Done {
-    pub(super) message: Message,
-    /// The status is `success`, or the type of the error.
-    pub(super) note: CallNote,
-    pub(super) usage: Option<Usage>,
-    pub(super) is_high_risk: bool,
-}
-
-impl Done {
-    pub(super) fn success(call: &ToolCall, output: ToolOutput) -> Self {
-        let usage = output.usage.clone();
-        let is_high_risk = output.is_high_risk;
-        let done = Self::new(call, success(output), "success".to_owned());
-        Self { usage, is_high_risk, ..done }
-    }
-
-    pub(super) fn failure(call: &ToolCall, error: &ToolError) -> Self {
-        let status = match &error.code {
-            Some(code) => format!("{} {}", code.as_str(), error.error_type),
-            None => error.error_type.clone(),
-        };
-        let usage = error.usage.as_deref().cloned();
-        Self { usage, ..Self::new(call, failure(error), status) }
-    }
-
-    fn new(call: &ToolCall, content: Vec<Part>, status: String) -> Self {
-        let note = CallNote { id: call.id.clone(), tool: call.name.clone(), status };
-        Self { message: message(call, content), note, usage: None, is_high_risk: false }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -437,40 +373,5 @@ mod tests {
             (for_message(""), for_message(r#"{"a""#), for_message(r#"{"a":1}"#)),
             ("{}", "{}", r#"{"a":1}"#)
         );
-    }
-
-    fn text(content: &[Part]) -> serde_json::Value {
-        serde_json::from_str(content[0].as_text().unwrap()).unwrap()
-    }
-
-    #[test]
-    fn success_starts_with_its_status() {
-        let output = ToolOutput::from(json!({ "results": [1] }));
-        assert_eq!(success(output)[0].as_text().unwrap(), r#"{"status":"success","results":[1]}"#);
-        assert_eq!(text(&success(json!([1]).into())), json!({ "status": "success", "result": [1] }));
-        assert_eq!(text(&success("fine".into())), json!({ "status": "success", "result": "fine" }));
-        assert_eq!(text(&success(ToolOutput::default())), json!({ "status": "success" }));
-        let own = json!({ "status": "rendered_successfully" });
-        assert_eq!(text(&success(own.clone().into())), own);
-    }
-
-    #[test]
-    fn image_follows_the_text() {
-        let image = Part::image_at("https://h.example/chart.png");
-        let content =
-            success(ToolOutput { parts: vec![image.clone()], ..ToolOutput::from(json!({ "width": 3 })) });
-        assert_eq!(text(&content), json!({ "status": "success", "width": 3 }));
-        assert_eq!(content[1], image);
-    }
-
-    #[test]
-    fn failure_has_type_and_message() {
-        let error = ToolError::new("InvalidDateRange", "The year 2023 is in the future.");
-        let expected = json!({ "status": "error", "error_type": "InvalidDateRange",
-            "message": "The year 2023 is in the future." });
-        assert_eq!(text(&failure(&error)), expected);
-        let denied = ToolError::with_code(cog_spec::Code::PermissionDenied, "no");
-        let denied = text(&failure(&denied));
-        assert_eq!((&denied["error_type"], &denied["code"]), (&json!("PERMISSION_DENIED"), &json!("E4007")));
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize as _;
 
 use super::{
     Round,
-    execute::Done,
+    results::Done,
     state::{self, CallNote, HaltedState, Progressed},
 };
 
@@ -158,7 +158,7 @@ mod tests {
     use cog_harmony::Part;
 
     use super::*;
-    use crate::tools::execute;
+    use crate::tools::results;
 
     fn call(id: &str) -> ToolCall {
         ToolCall::new(id, "look", "{}")
@@ -173,7 +173,7 @@ mod tests {
 
     fn ended(id: &str) -> String {
         let note = CallNote { id: id.to_owned(), tool: "look".to_owned(), status: "success".to_owned() };
-        let message = execute::message(&call(id), vec![Part::text("seen")]);
+        let message = results::message(&call(id), vec![Part::text("seen")]);
         let usage = Some(Usage { input_tokens: 5, ..Usage::default() });
         end(&Done { message, note, usage, is_high_risk: id == "c" })
     }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, iter};
 use cog_harmony::{Message, ToolCall};
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta};
 
-use super::execute;
+use super::results;
 
 /// The calls of one reply, and the results that are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ impl Round {
     pub(crate) fn messages(&self) -> Vec<Message> {
         let results = self.calls.iter().zip(&self.results).map(|(call, result)| match result {
             Some(result) => result.clone(),
-            None => execute::message(call, execute::halted()),
+            None => results::message(call, results::halted()),
         });
         results.collect()
     }

@@ -2,20 +2,21 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use cog_harmony::{Message, Metadata, ToolChoice};
+use cog_harmony::{Message, Metadata, ToolCall, ToolChoice};
 use cog_json::Value;
 use cog_media::Media;
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider, ProviderInfo, ToolRequest};
-use cog_spec::{Code, Dialect, ErrorBody, ModelEvent, Risk, Usage, Warning, WarningCode};
+use cog_spec::{Code, ErrorBody, ModelEvent, Risk, Usage, Warning, WarningCode};
 use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::{
-    ModuleCalls, PendingApprovals, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings,
-    execute::{self, Done, Ended, Executor},
+    ModuleCalls, PendingApprovals, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings, VendorTools,
+    execute::{self, Ended, Executor},
     logged,
     restore::Continued,
+    results::Done,
     round::{HaltedCalls, ReplyCalls},
     state::{self, HaltedState, Progressed},
 };
@@ -136,6 +137,12 @@ impl ToolRun {
         (Some(Box::new(run)), warnings)
     }
 
+    /// Lists the tools again, which a call may have changed. Returns them if they have changed.
+    pub(crate) fn list_again(&mut self) -> Option<Arc<ToolSet>> {
+        self.set = self.set.listed_again()?;
+        Some(self.set())
+    }
+
     /// Returns the tools, for the requests to the model.
     pub(crate) fn set(&self) -> Arc<ToolSet> {
         Arc::clone(&self.set)
@@ -163,7 +170,8 @@ impl ToolRun {
         let Some(round) = &mut self.pending else { return };
         let open: Vec<_> = round.open().map(|(position, call)| (position, call.clone())).collect();
         for (position, call) in open.into_iter().filter(|(_, call)| started.contains(&call.id)) {
-            let Done { message, note, .. } = Done::failure(&call, &interrupted(&call.name));
+            let Done { message, note, .. } =
+                Done::failure(&call, interrupted(&call.name), self.limits.max_result_bytes);
             self.progressed.notes.push(note);
             round.set(position, message);
         }
@@ -198,7 +206,7 @@ impl ToolRun {
         }
     }
 
-    /// Executes the calls of a round that have no result, several at the same time. Adds their tokens to `spent`.
+    /// Executes the calls of a round that have no result: those that only read at the same time. Adds their tokens to `spent`.
     pub(crate) async fn execute(
         &mut self,
         mut round: Round,
@@ -218,15 +226,20 @@ impl ToolRun {
             scope: &self.scope,
         };
         let executor = &executor;
-        let calls: Vec<_> = round
-            .open()
-            .map(|(at, call)| async move {
+        let mut ended: Vec<(usize, Ended, CallTime)> = Vec::new();
+        let open: Vec<(usize, &ToolCall)> = round.open().collect();
+        // A call that changes something runs alone: the calls before it must not see its effect, and those after it must.
+        for group in open.chunk_by(|(_, one), (_, next)| !executor.is_alone(one) && !executor.is_alone(next))
+        {
+            let calls = group.iter().map(|(at, call)| async move {
                 let started = Instant::now();
-                (at, executor.execute(call).await, CallTime::since(started))
-            })
-            .collect();
-        let ended: Vec<(usize, Ended, CallTime)> =
-            stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
+                (*at, executor.execute(call).await, CallTime::since(started))
+            });
+            let calls: Vec<_> = calls.collect();
+            ended.extend(
+                stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect::<Vec<_>>().await,
+            );
+        }
         // A decision is about the round that was halted: a later call with the same id and arguments needs its own.
         self.halted_calls = HaltedCalls::default();
         for (position, ended, time) in ended {
@@ -384,10 +397,10 @@ impl ToolRun {
     }
 
     /// Returns the tools of the next request. After the last round the model must answer with what it knows.
-    pub(crate) fn next_request(&self, dialect: Dialect) -> Arc<ToolRequest> {
+    pub(crate) fn next_request(&self, vendor: &VendorTools) -> Arc<ToolRequest> {
         let Progressed { rounds, calls, .. } = self.progressed;
         let is_last = rounds >= self.limits.max_rounds || calls >= self.limits.max_calls;
-        self.set.request(dialect, if is_last { ToolChoice::None } else { ToolChoice::Auto })
+        self.set.request(vendor, if is_last { ToolChoice::None } else { ToolChoice::Auto })
     }
 
     /// Returns the warning that media in the results of tools are sent in another place; once in a run.

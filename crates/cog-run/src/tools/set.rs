@@ -5,18 +5,26 @@ use std::{pin::Pin, sync::Arc};
 use cog_harmony::ToolChoice;
 use cog_json::{ToJson as _, Value};
 use cog_module::Module;
-use cog_provider::ToolRequest;
+use cog_provider::{ToolRequest, vendors::RequestLimits};
+use cog_schema::MemberCount;
 use cog_spec::{Code, Dialect, Envelope, ErrorBody, Manifest, Outcome, Risk, Warning, WarningCode};
 
 use super::ToolSources;
 use crate::{
     Caller, RunContext, RunOptions,
-    tool::{Tool, ToolContext, ToolError, ToolFuture, ToolInfo, ToolOutput},
+    tool::{
+        Tool, ToolContext, ToolError, ToolFuture, ToolInfo, ToolOutput, ToolSource, begins_like, matches,
+    },
 };
 
 /// The tools of one run: those that the module may call, and those that it may not.
 pub(crate) struct ToolSet {
     tools: Vec<Entry>,
+    /// Where tools may appear and disappear during the run.
+    sources: Vec<Arc<dyn ToolSource>>,
+    module: Arc<Module>,
+    /// The tools whose calls a person must confirm: names, or patterns.
+    confirm: Vec<String>,
     /// Whether calls may run at the same time.
     is_parallel: bool,
 }
@@ -27,6 +35,8 @@ pub(super) struct Entry {
     pub(super) refusal: Option<String>,
     /// The operator requires a confirmation for each call.
     needs_confirmation: bool,
+    /// Whether it is of a source.
+    is_listed: bool,
 }
 
 impl Entry {
@@ -36,12 +46,18 @@ impl Entry {
         let is_risky = is_high_risk && info.effects.changes_something();
         info.needs_confirmation || self.needs_confirmation || is_risky
     }
+
+    /// Whether a call runs alone, after the calls before it and before those after it.
+    pub(super) fn is_sequential(&self) -> bool {
+        let info = self.tool.info();
+        info.is_sequential || info.effects.changes_something()
+    }
 }
 
 impl ToolSet {
     /// Selects the tools of a run: the registered ones, and the modules that `tools.allowed` names. None if the module may
     /// call no tool. A tool that the manifest allows and that does not exist is a warning.
-    pub(super) fn new(module: &Module, sources: &ToolSources<'_>) -> (Option<Arc<Self>>, Vec<Warning>) {
+    pub(super) fn new(module: &Arc<Module>, sources: &ToolSources<'_>) -> (Option<Arc<Self>>, Vec<Warning>) {
         if !module.manifest.policies.tools_allowed {
             return (None, Vec::new());
         }
@@ -58,11 +74,24 @@ impl ToolSet {
             return (None, Vec::from_iter(warning));
         }
         let ToolSources { settings, modules, options, context, .. } = sources;
-        let mut tools = settings.registered.with(&options.tools);
+        let mut set = Self {
+            tools: Vec::new(),
+            sources: settings.sources.clone(),
+            module: Arc::clone(module),
+            confirm: settings.confirm.clone(),
+            is_parallel: settings.limits.max_parallel > 1,
+        };
+        settings.registered.with(&options.tools).into_iter().for_each(|tool| set.add(tool, false));
+        let mut warnings = set.list();
+        if options.client.request_id.is_none() {
+            warnings.extend(set.unmatched_confirmations());
+        }
         let mut caller: Option<Arc<CallingRun>> = None;
-        let mut warnings = Vec::new();
         for name in &module.manifest.tools.allowed {
-            if tools.iter().all(|tool| tool.info().name != *name) {
+            if name.contains('*') {
+                let is_matched = set.tools.iter().any(|entry| matches(name, &entry.tool.info().name));
+                warnings.extend((!is_matched).then(|| unavailable(name, "it matches no tool")));
+            } else if set.find(name).is_none() && !set.is_of_source_without_tools(name) {
                 match modules.load(name) {
                     Ok(found) if !found.manifest.invocation.agent_invocable => {
                         warnings
@@ -70,28 +99,128 @@ impl ToolSet {
                     }
                     Ok(found) => {
                         let caller = caller.get_or_insert_with(|| calling_run(module, options, context));
-                        tools.push(Arc::new(ModuleTool::new(modules, found, Arc::clone(caller))));
+                        set.add(Arc::new(ModuleTool::new(modules, found, Arc::clone(caller))), false);
                     }
                     Err(error) => warnings.push(unavailable(name, &options.client.shown(error).message)),
                 }
             }
         }
-        let tools = tools.into_iter().map(|tool| Entry {
-            refusal: refusal(&module.manifest, tool.info()),
-            needs_confirmation: settings.confirm.contains(&tool.info().name),
-            tool,
-        });
-        let tools: Vec<Entry> = tools.collect();
-        let has_any = tools.iter().any(|entry| entry.refusal.is_none());
-        let is_parallel = settings.limits.max_parallel > 1;
-        (has_any.then(|| Arc::new(Self { tools, is_parallel })), warnings)
+        let has_any = set.tools.iter().any(|entry| entry.refusal.is_none());
+        (has_any.then(|| Arc::new(set)), warnings)
     }
 
-    /// Returns the part of a request about the tools that the module may call.
-    pub(crate) fn request(&self, dialect: Dialect, choice: ToolChoice) -> Arc<ToolRequest> {
+    fn add(&mut self, tool: Arc<dyn Tool>, is_listed: bool) {
+        self.tools.push(Entry {
+            refusal: refusal(&self.module.manifest, tool.info()),
+            needs_confirmation: self.confirm.iter().any(|pattern| matches(pattern, &tool.info().name)),
+            is_listed,
+            tool,
+        });
+    }
+
+    /// Adds the tools of the sources. Returns a warning for each source and each tool that the module cannot call.
+    fn list(&mut self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for source in self.sources.clone() {
+            match source.tools() {
+                Ok(tools) => {
+                    for tool in tools {
+                        let name = &tool.info().name;
+                        if self.find(name).is_some() {
+                            let message =
+                                format!("there is more than one tool `{name}`: only the first can be called");
+                            warnings.push(Warning::new(WarningCode::ToolUnavailable, message));
+                        } else {
+                            self.add(tool, true);
+                        }
+                    }
+                }
+                Err(reason) if self.may_call(source.prefix()) => {
+                    let message = format!("no tool `{}*` can be called: {reason}", source.prefix());
+                    warnings.push(Warning::new(WarningCode::ToolUnavailable, message));
+                }
+                Err(_) => {}
+            }
+        }
+        warnings
+    }
+
+    /// Returns the tools as the sources list them now; none if they have not changed.
+    pub(super) fn listed_again(&self) -> Option<Arc<Self>> {
+        let now: Vec<_> = self.sources.iter().filter_map(|source| source.tools().ok()).flatten().collect();
+        let listed = self.tools.iter().filter(|entry| entry.is_listed);
+        let is_same = |(entry, tool): (&Entry, &Arc<dyn Tool>)| Arc::ptr_eq(&entry.tool, tool);
+        let has_all = listed.clone().all(|entry| now.iter().any(|tool| is_same((entry, tool))));
+        let is_new = |tool: &&Arc<dyn Tool>| self.find(&tool.info().name).is_none();
+        if has_all && !now.iter().any(|tool| is_new(&tool)) {
+            return None;
+        }
+        let mut set = Self {
+            tools: Vec::new(),
+            sources: self.sources.clone(),
+            module: Arc::clone(&self.module),
+            confirm: self.confirm.clone(),
+            is_parallel: self.is_parallel,
+        };
+        let own = self.tools.iter().filter(|entry| !entry.is_listed);
+        own.for_each(|entry| set.add(Arc::clone(&entry.tool), false));
+        set.list();
+        Some(Arc::new(set))
+    }
+
+    /// Returns whether the manifest allows a tool whose name begins like this.
+    fn may_call(&self, prefix: &str) -> bool {
+        let rules = &self.module.manifest.tools;
+        rules.allow_by_default || rules.allowed.iter().any(|name| begins_like(name, prefix))
+    }
+
+    /// Returns whether a name is of a source whose tools are unavailable, for which there is a warning already.
+    fn is_of_source_without_tools(&self, name: &str) -> bool {
+        self.sources.iter().any(|source| name.starts_with(source.prefix()) && source.tools().is_err())
+    }
+
+    /// Returns a warning for each name in `tools.confirm` of a source that lists no such tool: the call that it should
+    /// protect may have another name.
+    fn unmatched_confirmations(&self) -> Vec<Warning> {
+        let is_known =
+            |pattern: &str| self.tools.iter().any(|entry| matches(pattern, &entry.tool.info().name));
+        let listed = self.sources.iter().filter(|source| source.tools().is_ok());
+        let prefixes: Vec<&str> = listed.map(|source| source.prefix()).collect();
+        let unmatched = self.confirm.iter().filter(|pattern| {
+            prefixes.iter().any(|prefix| pattern.starts_with(prefix)) && !is_known(pattern)
+        });
+        let warning = |pattern: &String| {
+            let message = format!(
+                "`tools.confirm` names `{pattern}`, which matches no tool: nothing is confirmed for it"
+            );
+            Warning::new(WarningCode::ToolUnavailable, message)
+        };
+        unmatched.map(warning).collect()
+    }
+
+    /// Returns the part of a request about the tools that the module may call. The first ones are strict, as many as the vendor
+    /// accepts.
+    pub(crate) fn request(&self, vendor: &VendorTools, choice: ToolChoice) -> Arc<ToolRequest> {
+        let RequestLimits { mut strict, mut optional, mut unions, .. } = vendor.limits;
+        optional = optional.saturating_sub(vendor.answer.optional);
+        unions = unions.saturating_sub(vendor.answer.unions);
+        let mut relaxed = 0;
         let allowed = self.tools.iter().filter(|entry| entry.refusal.is_none());
-        let definitions = allowed.map(|entry| entry.tool.info().definition(dialect)).collect();
-        Arc::new(ToolRequest { definitions, choice, parallel: self.is_parallel })
+        let definitions = allowed.map(|entry| {
+            entry.tool.info().definition(vendor.dialect, |members| {
+                let fits = strict > 0 && members.optional <= optional && members.unions <= unions;
+                if fits {
+                    strict -= 1;
+                    optional -= members.optional;
+                    unions -= members.unions;
+                } else {
+                    relaxed += 1;
+                }
+                fits
+            })
+        });
+        let definitions = definitions.collect();
+        Arc::new(ToolRequest { definitions, choice, parallel: self.is_parallel, relaxed })
     }
 
     /// Returns a tool by its name.
@@ -104,6 +233,14 @@ impl ToolSet {
         let allowed = self.tools.iter().filter(|entry| entry.refusal.is_none());
         allowed.map(|entry| entry.tool.info().name.as_str()).collect()
     }
+}
+
+/// How the model of a request receives tools.
+pub(crate) struct VendorTools {
+    pub(crate) dialect: Dialect,
+    pub(crate) limits: RequestLimits,
+    /// The members of the answer's schema, which count too.
+    pub(crate) answer: MemberCount,
 }
 
 fn calling_run(module: &Module, options: &RunOptions, context: &RunContext) -> Arc<CallingRun> {
@@ -123,10 +260,11 @@ fn refusal(manifest: &Manifest, info: &ToolInfo) -> Option<String> {
     let rules = &manifest.tools;
     let policies = manifest.policies;
     let effects = info.effects;
-    if rules.denied.contains(&info.name) {
+    let names = |list: &[String]| list.iter().any(|pattern| matches(pattern, &info.name));
+    if names(&rules.denied) {
         return Some("`tools.denied` names it".to_owned());
     }
-    if !rules.allow_by_default && !rules.allowed.contains(&info.name) {
+    if !rules.allow_by_default && !names(&rules.allowed) {
         return Some("`tools.policy` is deny_by_default, and `tools.allowed` does not name it".to_owned());
     }
     let needed = [

@@ -10,7 +10,7 @@ use cog_spec::{Code, ErrorBody, PartAnswer, Usage};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Round, execute::CONFIRMATION_REQUIRED};
+use super::{Round, results::CONFIRMATION_REQUIRED};
 use crate::{
     RunOptions, clock, media_files::StoredMedia, options, parts_state::CompositionState, session::random_id,
 };
@@ -159,13 +159,13 @@ impl HaltedState {
             w.field("tools", &self.progressed.notes);
             w.field("messages", &messages);
         });
-        let id = &self.id;
+        // An agent that reads the command could confirm its own call.
         let message = format!("`{}` needs a confirmation; it was not executed", call.name);
         ErrorBody::new(Code::PermissionDenied, message)
             .with_recoverable(true)
-            .suggest(format!(
-                "Check the arguments, then run `cog run --continue {id} --confirm YES`, or `--deny` instead."
-            ))
+            .suggest(
+                "Ask the person who is responsible to check the arguments, and to confirm or deny the call.",
+            )
             .with_details(Value::parse(&details).unwrap_or_default())
     }
 

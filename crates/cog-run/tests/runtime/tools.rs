@@ -137,15 +137,20 @@ async fn errors_and_panics_of_a_tool_are_results() {
     assert_eq!(sent[1].1["code"], "E4000");
 }
 
+/// A PNG of which only the header is there.
+const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAACAAAAAMACAIAAAA=";
+
 #[tokio::test]
 async fn image_of_a_tool_follows_its_json() {
-    let image = cog_harmony::Part::image_at("data:image/png;base64,QQ==");
+    let image = cog_harmony::Part::image_at(PNG);
     let part = image.clone();
     let chart = info("chart").function(move |_, _| {
         let part = part.clone();
         async { Ok(ToolOutput { parts: vec![part], ..ToolOutput::from(json!({ "status": "rendered" })) }) }
     });
-    let setup = Setup::new(&["chart"], [calls(&[("a", "chart", "{}")]), answer()]).tool(chart);
+    let mut setup = Setup::new(&["chart"], []).tool(chart);
+    let provider = Scripted::new([calls(&[("a", "chart", "{}")]), answer()]);
+    setup.provider = Arc::new(provider.accepting_images(&["image/png"]));
     assert!(setup.run().await.is_ok());
     let requests = setup.provider.requests();
     let message = &requests[1].messages.messages()[3];
@@ -154,7 +159,7 @@ async fn image_of_a_tool_follows_its_json() {
 
 #[tokio::test]
 async fn media_that_follow_in_a_user_message_are_a_warning() {
-    let image = cog_harmony::Part::image_at("data:image/png;base64,QQ==");
+    let image = cog_harmony::Part::image_at(PNG);
     let chart = info("chart").function(move |_, _| {
         let image = image.clone();
         async { Ok(ToolOutput { parts: vec![image], ..ToolOutput::default() }) }
@@ -166,7 +171,7 @@ async fn media_that_follow_in_a_user_message_are_a_warning() {
         let vendor = cog_provider::vendors::Vendor::by_name("openai").unwrap();
         let scripted =
             Scripted::new([again.clone(), again, answer()]).using_tools(vendor.tools, text_results);
-        setup.provider = Arc::new(scripted);
+        setup.provider = Arc::new(scripted.accepting_images(&["image/png"]));
         setup.tools.push(Arc::clone(&chart) as _);
         let envelope = setup.run().await;
         assert!(envelope.is_ok(), "{:?}", envelope.error());

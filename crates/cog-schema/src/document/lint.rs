@@ -4,7 +4,7 @@ mod keywords;
 
 use cog_json::Value as Tree;
 use cog_spec::Risk;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Parts, Reached};
 use crate::{
@@ -151,50 +151,6 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
     let names = names.into_iter().flat_map(|members| members.keys());
     let names = names.map(|name| (format!("{pointer}/patternProperties/{}", token(name)), name.clone()));
     own.into_iter().chain(names).collect()
-}
-
-/// Returns a schema without the patterns that cannot be matched in linear time, such as one with look-around; the descriptions say
-/// that there is one. For schemas of other programs, which check such patterns themselves. Vendors refuse them too.
-pub fn without_unsupported_patterns(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    let mut open = vec![&mut schema];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Object(members) => {
-                remove_unsupported_patterns(members);
-                let inner = members.iter_mut().filter(|(key, _)| !is_data(key));
-                open.extend(inner.map(|(_, member)| member));
-            }
-            Value::Array(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    schema
-}
-
-/// Returns whether the value of a keyword is data, and contains no schema.
-fn is_data(keyword: &str) -> bool {
-    matches!(keyword, "enum" | "const" | "default" | "examples")
-}
-
-fn remove_unsupported_patterns(members: &mut Map<String, Value>) {
-    let pattern = members.get("pattern").and_then(Value::as_str);
-    if pattern.is_some_and(|pattern| Pattern::new(pattern).is_err()) {
-        members.remove("pattern");
-        let about = members.get("description").and_then(Value::as_str).unwrap_or_default();
-        let separator = if about.is_empty() { "" } else { " " };
-        let about = format!("{about}{separator}The tool checks it against a pattern.");
-        members.insert("description".to_owned(), about.into());
-    }
-    let Some(named) = members.get_mut("patternProperties").and_then(Value::as_object_mut) else { return };
-    let count = named.len();
-    named.retain(|pattern, _| Pattern::new(pattern).is_ok());
-    if named.len() < count
-        && members.get("additionalProperties").is_some_and(|rest| rest != &Value::Bool(true))
-    {
-        // The names that the pattern allowed would now be forbidden.
-        members.remove("additionalProperties");
-    }
 }
 
 /// The suggestion for unsupported patterns.

@@ -7,7 +7,7 @@ use cog_spec::{Form, Subject};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Loss, LossKind,
+    Loss, LossKind, MemberCount,
     defs::{Defs, flattened, is_recursive},
     describe,
     parts::{self, PartSchema},
@@ -30,13 +30,22 @@ pub(super) struct Walk<'a> {
     profile: &'a Profile,
     defs: Defs,
     lost: Vec<Loss>,
+    /// Whether a value that the document accepts is excluded.
+    pub(super) is_narrower: bool,
     /// Whether texts and arrays without a maximum length get one. The arguments of a tool do not: nothing tells that one was cut.
     adds_bounds: bool,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(document: &'a Value, profile: &'a Profile) -> Self {
-        Self { document, profile, defs: Defs::default(), lost: Vec::new(), adds_bounds: false }
+        Self {
+            document,
+            profile,
+            defs: Defs::default(),
+            lost: Vec::new(),
+            is_narrower: false,
+            adds_bounds: false,
+        }
     }
 
     pub(super) fn into_lost(self) -> Vec<Loss> {
@@ -406,6 +415,12 @@ impl<'a> Walk<'a> {
         Some(Value::from(sent))
     }
 
+    /// Adds a loss that excludes values.
+    fn narrow(&mut self, at: &str, keyword: &str, kind: LossKind, reason: &str) {
+        self.is_narrower = true;
+        self.lose(at, keyword, kind, reason);
+    }
+
     fn lose(&mut self, at: &str, keyword: &str, kind: LossKind, reason: &str) {
         self.lost.push(Loss {
             pointer: at.to_owned(),
@@ -414,6 +429,12 @@ impl<'a> Walk<'a> {
             reason: reason.to_owned(),
         });
     }
+}
+
+/// Counts the members of a projected schema.
+pub(super) fn members(schema: &Value) -> MemberCount {
+    let count = types::Count::new(schema);
+    MemberCount { optional: count.optional, unions: count.unions }
 }
 
 /// Returns the schema of an envelope that has only `ok`. All members are required, so that the model writes them in the order in

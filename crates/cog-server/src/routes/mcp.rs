@@ -26,9 +26,9 @@ use crate::{
 /// The path of the route.
 pub(crate) const PATH: &str = "/mcp";
 
-/// How a person continues a run if the client has no elicitation.
-const ADVICE: &str = "A person checks the arguments, and continues the run: `POST /v1/modules/MODULE/execute` with \
-    `{\"_continue\": {\"id\": \"ID\", \"confirm\": \"YES\"}}`. Or use a client that supports elicitation of revision 2026-07-28.";
+/// How a run continues if the client has no elicitation. A model reads it, so it does not say how a call is confirmed.
+const ADVICE: &str = "A person checks the arguments and continues the run over the execute route of the module. Or use a client \
+    that supports elicitation of revision 2026-07-28.";
 
 /// Adds the route.
 pub(crate) fn add(router: Router<App>, app: &App) -> Router<App> {

@@ -7,6 +7,8 @@ use clap::Subcommand;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
 use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting, parse_duration};
 
+#[cfg(feature = "mcp")]
+use super::ListFormat;
 use super::ModelArgs;
 
 /// `cog serve`.
@@ -120,7 +122,9 @@ fn arg(setting: &ServerSetting, defaults: &mut ServeSettings) -> Arg {
 `cog serve` offers the same tools at /mcp. The tools that modules call are configured in the settings (see docs/tools.md).
 
 Examples:
-  cog mcp serve --provider openai")]
+  cog mcp serve --provider openai
+  cog mcp tools files
+  cog mcp call files read_file '{\"path\": \"notes.txt\"}'")]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: McpCommand,
@@ -132,6 +136,46 @@ pub(crate) struct McpArgs {
 pub(crate) enum McpCommand {
     /// Serve modules as tools over standard input and output, or over HTTP
     Serve(McpServeArgs),
+    /// List the tools of the MCP servers in the settings
+    Tools(McpToolsArgs),
+    /// Call a tool of an MCP server in the settings
+    Call(McpCallArgs),
+}
+
+/// `cog mcp tools`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Starts the servers, and lists what modules can call: the name, what a call may do, whether a person confirms it, and the tokens \
+that the definition costs in each request. As JSON, each tool has its schema in the form that each vendor receives.
+
+Examples:
+  cog mcp tools
+  cog mcp tools files --format json")]
+pub(crate) struct McpToolsArgs {
+    /// Server [default: every server in the settings]
+    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog mcp call`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints the result as a model receives it. Nothing asks for a confirmation: you call the tool yourself. The exit code is 1 if the \
+result is an error.
+
+Examples:
+  cog mcp call files list_directory '{\"path\": \".\"}'")]
+pub(crate) struct McpCallArgs {
+    /// Server in the settings
+    pub(crate) server: String,
+    /// Tool, by the name that the server gives it
+    pub(crate) tool: String,
+    /// Arguments, a JSON object
+    #[arg(default_value = "{}")]
+    pub(crate) arguments: String,
 }
 
 /// `cog mcp serve`.

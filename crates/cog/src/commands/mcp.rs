@@ -1,25 +1,37 @@
-//! `cog mcp serve`: modules as tools of MCP.
+//! `cog mcp`: modules as tools of MCP, and the tools of the servers in the settings.
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
-use cog_host::{Hosted, Use, settings::Environment};
+use cog_host::{
+    Hosted, Use,
+    settings::{Environment, Flags, Settings},
+};
+use cog_json::{ToJson, Writer};
 use cog_mcp::{CallSettings, ModuleServer};
-use cog_spec::{Code, ErrorBody};
+use cog_run::{
+    provider::TokenCounter,
+    tools::{Tool, ToolInfo, ToolSource as _, call_once, matches},
+};
+use cog_spec::{Code, Dialect, ErrorBody};
 
 use super::{
     runtime::load_run_settings,
     serve::{self, Listening, events, served_runtime},
 };
 use crate::{
-    args::{McpArgs, McpCommand, McpServeArgs},
+    args::{McpArgs, McpCallArgs, McpCommand, McpServeArgs, McpToolsArgs},
     error::{CliError, Exit},
-    output::Console,
+    output::{Console, Table},
     system::Signals,
 };
 
 /// Runs the subcommand.
 pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let McpCommand::Serve(args) = &args.command;
+    let args = match &args.command {
+        McpCommand::Serve(args) => args,
+        McpCommand::Tools(args) => return tools(args, environment, console),
+        McpCommand::Call(args) => return call(args, environment, console),
+    };
     if args.http.is_none() {
         return stdio(args, environment, console);
     }
@@ -47,6 +59,121 @@ fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Re
     // A read of standard input that waits cannot be cancelled.
     events.shutdown_background();
     Ok(served.map(|()| Exit::Ok)?)
+}
+
+// The tools of servers in the settings.
+
+/// Starts a server.
+///
+/// # Errors
+/// The settings have no such server, or it cannot be started.
+fn start(settings: &Settings, name: &str, console: &Console) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
+    let server = settings.mcp.iter().find(|server| server.name == name).ok_or_else(|| {
+        let known = settings.mcp.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
+        let message = format!("there is no MCP server `{name}` in the settings");
+        ErrorBody::new(Code::InvalidReference, message).suggest(format!("The settings name these: {known}."))
+    })?;
+    let (tools, started) = server.start_blocking().map_err(|error| disconnected(&error.to_string()))?;
+    started.map_err(|error| ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion()))?;
+    let skipped = tools.skipped();
+    skipped.iter().for_each(|(tool, reason)| console.note(&format!("`{tool}` cannot be called: {reason}")));
+    tools.tools().map_err(|reason| ErrorBody::new(Code::ProviderUnavailable, reason))
+}
+
+fn tools(args: &McpToolsArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = load_run_settings(Flags::default(), environment, console)?;
+    let all = settings.mcp.iter().map(|server| server.name.clone());
+    let servers: Vec<String> = args.server.clone().map_or_else(|| all.collect(), |name| vec![name]);
+    let mut listed = Vec::new();
+    for server in servers {
+        for tool in start(&settings, &server, console)? {
+            let info = tool.info();
+            let name = info.name.clone();
+            let confirmed = settings.tools.confirm.value.iter().any(|pattern| matches(pattern, &name));
+            listed.push(ListedTool { confirmed: confirmed || info.needs_confirmation, info: info.clone() });
+        }
+    }
+    if console.prints_json(args.format) {
+        console.print_json(&cog_json::Array(&listed))?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(["tool", "may", "confirmed", "tokens"]);
+    for tool in &listed {
+        let confirmed = if tool.confirmed { "yes" } else { "no" };
+        let tokens = tool.tokens().to_string();
+        table.row([tool.info.name.clone(), tool.effects().join(", "), confirmed.to_owned(), tokens]);
+    }
+    console.print(&table.render(console.out().palette, console.out_columns()))?;
+    Ok(Exit::Ok)
+}
+
+/// A tool in the list.
+struct ListedTool {
+    info: ToolInfo,
+    confirmed: bool,
+}
+
+impl ListedTool {
+    /// Returns what a call may do.
+    fn effects(&self) -> Vec<&'static str> {
+        let effects = self.info.effects;
+        let all = [
+            (effects.network, "network"),
+            (effects.filesystem_write, "filesystem_write"),
+            (effects.side_effects, "side_effects"),
+            (effects.code_execution, "code_execution"),
+        ];
+        all.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
+    }
+
+    /// Returns the tokens of the definition in a request.
+    fn tokens(&self) -> u64 {
+        TokenCounter::new("gpt-4o").definition(&self.info.definition_for(Dialect::JsonSchema))
+    }
+}
+
+impl ToJson for ListedTool {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("name", &self.info.name).field("description", &self.info.description);
+            w.field("effects", &self.effects()).field("confirmed", &self.confirmed);
+            w.field("tokens", &self.tokens());
+            w.key("schemas").object(|w| {
+                for dialect in [
+                    Dialect::OpenAiStrict,
+                    Dialect::Anthropic,
+                    Dialect::Gemini,
+                    Dialect::LlamaCpp,
+                    Dialect::JsonSchema,
+                ] {
+                    let definition = self.info.definition_for(dialect);
+                    w.key(&dialect.to_string()).object(|w| {
+                        w.field("strict", &definition.strict).field("schema", &definition.parameters);
+                    });
+                }
+            });
+        });
+    }
+}
+
+fn call(args: &McpCallArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = load_run_settings(Flags::default(), environment, console)?;
+    let tools = start(&settings, &args.server, console)?;
+    let name = format!("{}__{}", args.server, args.tool);
+    let tool = tools.iter().find(|tool| tool.info().name == name).ok_or_else(|| {
+        let message = format!("`{}` has no tool `{}`", args.server, args.tool);
+        ErrorBody::new(Code::InvalidReference, message).suggest("`cog mcp tools` lists the tools.")
+    })?;
+    let events = events(0)?;
+    let limits = settings.tools.limits();
+    let (content, is_success) = events.block_on(call_once(tool.as_ref(), &args.arguments, &limits));
+    for part in &content {
+        match part.as_text() {
+            Some(text) => console.print(text)?,
+            None => console.note(&format!("and media of {} bytes", part.content_len())),
+        }
+    }
+    Ok(if is_success { Exit::Ok } else { Exit::Failed })
 }
 
 fn disconnected(reason: &str) -> ErrorBody {

@@ -343,8 +343,9 @@ impl Palette {
 // The log on stderr. Off by default; a server logs warnings, `-v` and `--log-format json` enable more. Only `cog run -vv` logs
 // what models write; the format never decides about that.
 
-/// The target of the events about context that modules read and store. A server always logs them: they show who used whose data.
-const AUDIT: &str = "cog::context";
+/// The targets of the events about context that modules read and store, and about calls of tools. A server always logs them: they
+/// show who used whose data, and who decided about a call.
+const AUDITS: [&str; 2] = ["cog::context", "cog::tools"];
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it. A server always logs
 /// warnings: nothing else reports a full disk or a provider that is down.
@@ -363,7 +364,8 @@ pub(crate) fn start_log(cli: &Cli, console: &Console) {
     let has_contents = cli.command.may_log_contents() && level >= LevelFilter::DEBUG;
     let contents = if has_contents { level } else { LevelFilter::OFF };
     let ours = Targets::new().with_target("cog", level).with_target(CONTENTS, contents);
-    let ours = if is_server { ours.with_target(AUDIT, level.max(LevelFilter::INFO)) } else { ours };
+    let audits = AUDITS.iter().filter(|_| is_server).map(|target| (*target, level.max(LevelFilter::INFO)));
+    let ours = ours.with_targets(audits);
     let is_terminal = console.err().is_terminal;
     let redactor = console.redactor().clone();
     let lines = fmt::layer()

@@ -27,11 +27,16 @@ fn examples_in_help_work() {
 }
 
 /// Whether an example needs the batch interface of a vendor, workers, or a server. The command-line tests `batch::via` and
-/// `serve` and the tests `nats::batches` run these commands.
+/// `serve` and the tests `nats::batches` and `mcp_odd` run these commands.
 fn needs_others(example: &str) -> bool {
     let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
     let needs_queue = example.starts_with("cog batch status") || example.starts_with("cog jobs ");
-    needs_workers || needs_queue || example.contains("--via ") || example.starts_with("cog healthcheck")
+    let needs_server = ["cog mcp tools", "cog mcp call"].iter().any(|start| example.starts_with(start));
+    needs_server
+        || needs_workers
+        || needs_queue
+        || example.contains("--via ")
+        || example.starts_with("cog healthcheck")
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.

@@ -25,6 +25,9 @@ mod install;
 mod mcp;
 #[cfg(unix)]
 #[cfg(test)]
+mod mcp_odd;
+#[cfg(unix)]
+#[cfg(test)]
 mod mcp_serve;
 #[cfg(unix)]
 #[cfg(test)]

@@ -27,12 +27,8 @@ impl Walk<'_> {
                 Err(reason) if is_required => return Err(reason),
                 Err(reason) => {
                     let pointer = member_pointer(at, name);
-                    self.lose(
-                        &pointer,
-                        "",
-                        LossKind::EnforcedLocally,
-                        &format!("the member is not sent: {reason}"),
-                    );
+                    let reason = format!("the member is not sent: {reason}");
+                    self.narrow(&pointer, "", LossKind::EnforcedLocally, &reason);
                 }
             }
         }
@@ -87,7 +83,13 @@ impl Walk<'_> {
 
     /// Returns the schema of an optional member; it is nullable if every member is required.
     fn optional(&mut self, schema: Value, at: &str, name: &str) -> Value {
-        if !self.profile.requires_all || allows_null(&schema) {
+        if !self.profile.requires_all {
+            return schema;
+        }
+        if allows_null(&schema) {
+            // A null is a value here, and may mean something else than no value.
+            let default = self.document.pointer(&member_pointer(at, name)).and_then(|own| own.get("default"));
+            self.is_narrower |= default != Some(&Value::Null);
             return schema;
         }
         self.lose(&member_pointer(at, name), "required", LossKind::Projected, "optional is sent as nullable");
@@ -106,7 +108,7 @@ impl Walk<'_> {
             let lost = patterns.map(|_| "patternProperties").into_iter();
             let is_open = additional.is_some_and(|schema| *schema != Value::Bool(false));
             for keyword in lost.chain(is_open.then_some("additionalProperties")) {
-                self.lose(at, keyword, LossKind::Projected, "only the named members are sent");
+                self.narrow(at, keyword, LossKind::Projected, "only the named members are sent");
             }
             projected.insert("additionalProperties".to_owned(), Value::Bool(false));
             return Ok(());
@@ -179,11 +181,14 @@ impl Walk<'_> {
                 projected.insert("items".to_owned(), Value::Array(schemas));
                 if !lengths.allow_only(tuple.len()) {
                     let reason = format!("sent as a list of exactly {} items", tuple.len());
-                    self.lose(at, "items", LossKind::Projected, &reason);
+                    self.narrow(at, "items", LossKind::Projected, &reason);
                 }
             }
             Tuples::ExactItems | Tuples::AnyOf => {
                 schemas.extend(further);
+                let is_open =
+                    members.get("additionalItems").is_none_or(|further| *further == Value::Bool(true));
+                self.is_narrower |= is_open && lengths.max.is_none_or(|max| max > tuple.len());
                 self.any_of_items(schemas, members, at, projected);
             }
         }

@@ -37,7 +37,7 @@ impl Walk<'_> {
             return self.any_type(at);
         }
         let reason = format!("values of every type are allowed; only {} is requested", types.join(" or "));
-        self.lose(at, "type", LossKind::Projected, &reason);
+        self.narrow(at, "type", LossKind::Projected, &reason);
         one_or_list(&types)
     }
 
@@ -49,7 +49,7 @@ impl Walk<'_> {
     fn any_type(&mut self, at: &str) -> Value {
         let types = self.profile.any;
         if types.len() < ALL_TYPES.len() {
-            self.lose(at, "type", LossKind::Projected, "any value is allowed; only scalars are requested");
+            self.narrow(at, "type", LossKind::Projected, "any value is allowed; only scalars are requested");
         }
         json!(types)
     }
@@ -292,7 +292,7 @@ impl Walk<'_> {
                 Ok(schema) => schemas.push(schema),
                 Err(reason) => {
                     let text = format!("branch {index} is not sent: {reason}");
-                    self.lose(at, keyword, LossKind::EnforcedLocally, &text);
+                    self.narrow(at, keyword, LossKind::EnforcedLocally, &text);
                     refused = Some(reason);
                 }
             }

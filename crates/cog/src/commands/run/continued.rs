@@ -41,9 +41,19 @@ pub(super) fn from_args(args: &ToolArgs) -> Option<Approval> {
 }
 
 /// Shows the call for which a run was halted, and reads the decision. None if the run was not halted, if there is no
-/// terminal, and if the text is neither YES nor NO.
+/// terminal, and if the text is neither YES nor NO: then a person can decide later.
 pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Approval>, CliError> {
     let Some((id, tool, arguments)) = halted(envelope) else { return Ok(None) };
+    let approval = typed(&id, &tool, &arguments, console)?;
+    if approval.is_none() {
+        console.note(&format!(
+            "`cog run --continue {id} --confirm YES` executes the call of `{tool}`, `--deny` continues without it"
+        ));
+    }
+    Ok(approval)
+}
+
+fn typed(id: &str, tool: &str, arguments: &Value, console: &Console) -> Result<Option<Approval>, CliError> {
     if !console.err().is_terminal || !stdin().is_terminal() {
         return Ok(None);
     }
@@ -56,7 +66,7 @@ pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Ap
         "NO" => Decision::Deny,
         _ => return Ok(None),
     };
-    Ok(Some(Approval { id, decision }))
+    Ok(Some(Approval { id: id.to_owned(), decision }))
 }
 
 /// Returns the id of the halted run, the tool and its arguments.

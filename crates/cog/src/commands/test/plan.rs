@@ -166,8 +166,8 @@ impl Bench<'_> {
         });
         let answered: Vec<_> = answered.map(|loaded| Arc::clone(&loaded.module)).collect();
         let started = mcp::start(self.settings, Needed::ByLoaded(&answered))?;
-        started.skipped.iter().for_each(|sentence| self.console.note(sentence));
-        Ok(started.tools)
+        started.notes.iter().for_each(|sentence| self.console.note(sentence));
+        started.tools()
     }
 
     fn planned(&self, name: String, origin: &Origin) -> PlannedModule {
