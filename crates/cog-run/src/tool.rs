@@ -630,6 +630,20 @@ mod tests {
     }
 
     #[test]
+    fn schema_that_contains_itself_in_all_of_is_sent_as_written() {
+        let node = json!({ "type": "object", "properties": {
+            "left": { "allOf": [{ "$ref": "#/$defs/node" }], "description": "The one." },
+            "right": { "$ref": "#/$defs/node", "minProperties": 1 },
+        } });
+        let parameters = json!({ "type": "object", "properties": { "root": { "$ref": "#/$defs/node" } }, "$defs": { "node": node } });
+        let info = info("tree", parameters.clone()).unwrap();
+        for dialect in Dialect::ALL {
+            let sent = info.definition(dialect, |_| true);
+            assert_eq!((sent.parameters.to_serde(), sent.strict), (parameters.clone(), false), "{dialect}");
+        }
+    }
+
+    #[test]
     fn choice_of_objects_is_one_object() {
         let a = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
         let b = json!({ "type": "object", "properties": { "b": { "type": "integer" } }, "required": ["b"] });

@@ -148,7 +148,7 @@ fn without_schema(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
 }
 
 /// A keyword of a contract that is not sent to the provider as written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Loss {
     /// The JSON pointer of the schema in the module's document, or in the schema that is sent if the engine does not enforce
     /// it; empty for the complete contract.
@@ -162,7 +162,7 @@ pub struct Loss {
 }
 
 /// How a keyword is handled that is not sent as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossKind {

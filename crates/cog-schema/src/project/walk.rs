@@ -3,6 +3,8 @@
 mod containers;
 mod types;
 
+use std::collections::HashSet;
+
 use cog_spec::{Form, Subject};
 use serde_json::{Map, Value, json};
 
@@ -24,6 +26,10 @@ pub(super) type Unsupported = String;
 /// The maximum length of a text that explains an answer or an error, in characters, where the schema has none.
 const MAX_PROSE: u64 = 600;
 
+/// The maximum nesting, and the maximum number of schemas, of which a document has fewer.
+const MAX_DEPTH: usize = 80;
+const MAX_VISITED: usize = 10_000;
+
 /// A projection in progress.
 pub(super) struct Walk<'a> {
     document: &'a Value,
@@ -32,6 +38,8 @@ pub(super) struct Walk<'a> {
     lost: Vec<Loss>,
     /// Whether a value that the document accepts is excluded.
     pub(super) is_narrower: bool,
+    depth: usize,
+    visited: usize,
     /// Whether texts and arrays without a maximum length get one. The arguments of a tool do not: nothing tells that one was cut.
     adds_bounds: bool,
 }
@@ -44,18 +52,16 @@ impl<'a> Walk<'a> {
             defs: Defs::default(),
             lost: Vec::new(),
             is_narrower: false,
+            depth: 0,
+            visited: 0,
             adds_bounds: false,
         }
     }
 
-    pub(super) fn into_lost(self) -> Vec<Loss> {
-        let mut lost: Vec<Loss> = Vec::with_capacity(self.lost.len());
-        for loss in self.lost {
-            if !lost.contains(&loss) {
-                lost.push(loss);
-            }
-        }
-        lost
+    pub(super) fn into_lost(mut self) -> Vec<Loss> {
+        let mut known = HashSet::new();
+        self.lost.retain(|loss| known.insert(loss.clone()));
+        self.lost
     }
 
     /// Projects the root: what the form asks for since v2.2, the data in older formats.
@@ -253,8 +259,20 @@ impl<'a> Walk<'a> {
         Ok(root)
     }
 
-    /// Projects one schema; `at` is its pointer in the document.
+    /// Projects one schema; `at` is its pointer in the document. One that contains itself in `allOf` would have no end.
     fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Unsupported> {
+        self.depth += 1;
+        self.visited += 1;
+        let is_endless = self.depth > MAX_DEPTH || self.visited > MAX_VISITED;
+        let projected = match is_endless {
+            true => Err("the schema contains itself in `allOf`".to_owned()),
+            false => self.one_schema(schema, at),
+        };
+        self.depth -= 1;
+        projected
+    }
+
+    fn one_schema(&mut self, schema: &Value, at: &str) -> Result<Value, Unsupported> {
         if self.profile.verbatim {
             return Ok(self.verbatim(schema, at));
         }
