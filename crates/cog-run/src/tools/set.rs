@@ -82,7 +82,7 @@ impl ToolSet {
             is_parallel: settings.limits.max_parallel > 1,
         };
         settings.registered.with(&options.tools).into_iter().for_each(|tool| set.add(tool, false));
-        let mut warnings = set.list();
+        let mut warnings = set.list(options.client.request_id.is_some());
         if options.client.request_id.is_none() {
             warnings.extend(set.unmatched_confirmations());
         }
@@ -118,8 +118,9 @@ impl ToolSet {
         });
     }
 
-    /// Adds the tools of the sources. Returns a warning for each source and each tool that the module cannot call.
-    fn list(&mut self) -> Vec<Warning> {
+    /// Adds the tools of the sources. Returns a warning for each source and each tool that the module cannot call. Why a source has no
+    /// tools is only for the operator.
+    fn list(&mut self, is_for_client: bool) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for source in self.sources.clone() {
             match source.tools() {
@@ -136,7 +137,11 @@ impl ToolSet {
                     }
                 }
                 Err(reason) if self.may_call(source.prefix()) => {
-                    let message = format!("no tool `{}*` can be called: {reason}", source.prefix());
+                    tracing::warn!(tools = source.prefix(), reason, "no tool can be called");
+                    let message = match is_for_client {
+                        true => format!("no tool `{}*` can be called now", source.prefix()),
+                        false => format!("no tool `{}*` can be called: {reason}", source.prefix()),
+                    };
                     warnings.push(Warning::new(WarningCode::ToolUnavailable, message));
                 }
                 Err(_) => {}
@@ -164,7 +169,7 @@ impl ToolSet {
         };
         let own = self.tools.iter().filter(|entry| !entry.is_listed);
         own.for_each(|entry| set.add(Arc::clone(&entry.tool), false));
-        set.list();
+        set.list(true);
         Some(Arc::new(set))
     }
 
