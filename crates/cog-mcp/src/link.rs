@@ -194,7 +194,7 @@ impl Source {
         match timeout(server.startup_timeout, connection.peer().list_all_tools()).await {
             Ok(Ok(listed)) => self.set(tool::offered(server, listed, &self.link), None),
             Ok(Err(error)) => {
-                tracing::warn!(server = server.name, %error, "the tools cannot be listed again")
+                tracing::warn!(server = server.name, %error, "the tools cannot be listed again");
             }
             Err(_) => tracing::warn!(server = server.name, "the tools were not listed again in time"),
         }

@@ -638,7 +638,7 @@ mod tests {
         let parameters = json!({ "type": "object", "properties": { "root": { "$ref": "#/$defs/node" } }, "$defs": { "node": node } });
         let info = info("tree", parameters.clone()).unwrap();
         for dialect in Dialect::ALL {
-            let sent = info.definition(dialect, |_| true);
+            let sent = info.definition(*dialect, |_| true);
             assert_eq!((sent.parameters.to_serde(), sent.strict), (parameters.clone(), false), "{dialect}");
         }
     }
@@ -650,7 +650,7 @@ mod tests {
         let info =
             info("either", json!({ "oneOf": [a, { "$ref": "#/$defs/B" }], "$defs": { "B": b } })).unwrap();
         for dialect in Dialect::ALL {
-            let sent = info.definition(dialect, |_| true).parameters.to_serde();
+            let sent = info.definition(*dialect, |_| true).parameters.to_serde();
             assert_eq!(sent["properties"], json!({ "a": { "type": "string" }, "b": { "type": "integer" } }));
             assert!(sent.get("oneOf").is_none() && sent["description"].as_str().unwrap().contains("oneOf"));
         }

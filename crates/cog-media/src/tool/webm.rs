@@ -71,7 +71,7 @@ fn correct_cut(input: &mut Handle, corrections: &mut Corrections) -> io::Result<
                 let mut bytes = [0; 8];
                 input.seek(SeekFrom::Start(at + 4))?;
                 input.read_exact(&mut bytes)?;
-                bytes[..size].fill(0xff);
+                bytes.iter_mut().take(size).for_each(|byte| *byte = 0xff);
                 bytes[0] >>= size - 1;
                 let [a, b, c, d, e, f, g, h] = bytes;
                 corrections.extend([(at + 4, [a, b, c, d]), (at + 8, [e, f, g, h])]);

@@ -156,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file that the test writes")]
     fn file_of_something_else_is_an_error_and_stays() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("budgets.json");

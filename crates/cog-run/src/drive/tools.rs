@@ -14,7 +14,6 @@ use crate::{
     plan::Plan,
     prompt,
     provider::COMPOSITION,
-    request,
     stream::ChunkQueue,
     tools::{LastCall, Round, RoundEnd, ToolRun, fit_media},
 };

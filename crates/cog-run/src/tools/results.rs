@@ -157,7 +157,7 @@ fn checked(parts: Vec<Part>, mut room: usize) -> (Vec<Part>, Option<Vec<String>>
         let size = part.content_len();
         match by_content(part) {
             Ok(_) if size > room => {
-                left_out.push(format!("media of {size} bytes: over the size limit of results"))
+                left_out.push(format!("media of {size} bytes: over the size limit of results"));
             }
             Ok(part) => {
                 room -= size;
