@@ -245,7 +245,9 @@ pub(super) fn angle(window: &str, is_full: bool) -> Look {
         Some(bar) if is_bar(bar) && !is_spaced => {
             token(window, own.get(bar.len_utf8()..).unwrap_or_default(), is_closing, is_full)
         }
-        Some(first) if first.is_alphabetic() => tag(window, own, is_closing, is_full),
+        Some(first) if is_name(first) && !first.is_numeric() && !matches!(first, '-' | ':' | '.') => {
+            tag(window, own, is_closing, is_full)
+        }
         Some(_) => Look::None,
     };
     match look {
@@ -259,7 +261,8 @@ fn tag(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
     let rest = inner.trim_start_matches(is_name);
     let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
     let name_end = window.len() - rest.len();
-    let normal = name.to_ascii_lowercase().replace('-', "_");
+    let normal = name.to_ascii_lowercase().replace(['-', '▁', '.'], "_");
+    let normal = normal.trim_matches(['_', '$']).to_owned();
     let is_known = KNOWN.contains(&normal.as_str()) || is_tool_call(&normal);
     let end = match rest.chars().next() {
         None => return Look::Cut,
@@ -400,7 +403,7 @@ fn square(window: &str, is_end: bool) -> Look {
     let brackets = window.len() - inner.len();
     let role = if inner.starts_with('/') { Role::Close } else { Role::Open };
     let inner = inner.strip_prefix('/').unwrap_or(inner);
-    let rest = inner.trim_start_matches(is_name);
+    let rest = inner.trim_start_matches(|char| is_name(char) || char == ' ');
     let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
     let closing = if brackets == 2 { "]]" } else { "]" };
     if brackets > 2 || inner.starts_with(|first: char| !first.is_alphabetic()) {
@@ -410,12 +413,15 @@ fn square(window: &str, is_end: bool) -> Look {
         return if closing.starts_with(rest) { Look::Cut } else { Look::None };
     }
     let is_upper = name.chars().all(|char| char.is_ascii_uppercase() || char == '_');
-    let lower = name.to_ascii_lowercase().replace('-', "_");
+    let lower = name.to_ascii_lowercase().replace(['-', ' '], "_");
     let is_literal = ["true", "false", "null", "none", "nan"].contains(&lower.as_str());
     if name.len() < 3 || is_literal {
         return Look::None;
     }
     let is_known = KNOWN.contains(&lower.as_str()) || lower.contains('_') && is_tool_call(&lower);
+    if name.contains(' ') && !is_known {
+        return Look::None;
+    }
     let is_weak = brackets == 1 && !is_upper && !is_known;
     let length = window.len() - rest.len() + closing.len();
     // `[think](…)` is a link, so that one more character decides.
@@ -531,8 +537,11 @@ fn is_bar(char: char) -> bool {
     matches!(char, '|' | '｜')
 }
 
+/// Whether a name may have this letter. Models make up their marks, with the letters of other templates and with pictures.
 fn is_name(char: char) -> bool {
-    char.is_alphanumeric() || matches!(char, '_' | '-' | ':')
+    char.is_alphanumeric()
+        || matches!(char, '_' | '-' | ':' | '.' | '$')
+        || !char.is_ascii() && !char.is_whitespace() && !is_bar(char)
 }
 
 // The headers of chat templates: channels, roles and recipients.

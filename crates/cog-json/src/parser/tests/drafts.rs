@@ -38,6 +38,11 @@ fn marks_of_any_name_hold_drafts() {
         ("<draft\n  kind='first' >", "</draft >"),
         ("<p>", "</p>"),
         ("<思考>", "</思考>"),
+        ("<my.notes>", "</my.notes>"),
+        ("<_notes>", "</_notes>"),
+        ("<my▁notes>", "</my▁notes>"),
+        ("<$notes$>", "</$notes$>"),
+        ("<notes🤔>", "</notes🤔>"),
         ("<!-- ", " -->"),
         ("[SCRATCH]", "[/SCRATCH]"),
         ("[reasoning]", "[/reasoning]"),
@@ -78,6 +83,8 @@ fn marks_of_any_name_hold_drafts() {
 #[test]
 fn nested_marks_end_with_the_outer_one() {
     for text in [
+        "<tool▁call▁begin>DRAFT<tool▁call▁end>REAL",
+        "[Tool Call]DRAFT[/Tool Call]\nREAL",
         "<plan><note>DRAFT</note>DRAFT</plan>REAL",
         "<plan><note>DRAFT</plan>REAL",
         "<plan>\n<plan>x</plan>DRAFT</plan>REAL",
