@@ -348,7 +348,10 @@ fn names_member(message: &str, name: &str) -> bool {
         let (before, found) = message.split_at(start);
         let after = found.get(name.len()..).unwrap_or_default();
         let is_word = !before.ends_with(is_name_letter) && !after.starts_with(is_name_letter);
-        is_word && (!needs_mark || before.ends_with(['\'', '"', '`', '.', '(', ':']))
+        let is_at_start = before.is_empty() && after.starts_with(':');
+        let is_marked =
+            is_at_start || before.trim_end_matches(' ').ends_with(['\'', '"', '`', '.', '(', ':']);
+        is_word && (!needs_mark || is_marked)
     })
 }
 
@@ -428,6 +431,18 @@ mod rejected_tests {
             RejectedPart::Schema => Some("schema"),
             RejectedPart::SystemRole => Some("system"),
         }
+    }
+
+    #[test]
+    fn member_with_a_common_name_is_marked_or_stands_at_an_edge() {
+        for message in [
+            "Unrecognized request argument supplied: seed",
+            "seed: Extra inputs are not permitted",
+            "`seed` is unknown",
+        ] {
+            assert!(names_member(message, "seed"), "{message}");
+        }
+        assert!(!names_member("use another seed value", "seed"));
     }
 
     #[test]

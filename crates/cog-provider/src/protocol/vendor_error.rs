@@ -65,7 +65,7 @@ const MAX_DEPTH: u32 = 4;
 const ERRORS: [&str; 3] = ["error", "errors", "detail"];
 const MESSAGES: [&str; 8] =
     ["message", "msg", "detail", "error", "error_message", "error_msg", "error_description", "status_msg"];
-const CODES: [&str; 6] = ["code", "error_code", "type", "error_type", "status", "status_code"];
+const CODES: [&str; 7] = ["code", "error_code", "type", "error_type", "status", "status_code", "statusCode"];
 
 fn read(body: Node<'_>, depth: u32) -> Option<VendorError> {
     let body = if body.is_array() { body.at(0)? } else { body };
@@ -153,8 +153,14 @@ fn status_of(error: Node<'_>) -> Option<u16> {
 
 fn status_number(node: Node<'_>) -> Option<u16> {
     let number = node.as_u64().or_else(|| node.as_str()?.parse().ok())?;
+    let number =
+        NUMBERS.iter().find(|(own, _)| *own == number).map_or(number, |(_, status)| u64::from(*status));
     u16::try_from(number).ok().filter(|status| (400..=599).contains(status))
 }
+
+/// The numbers of MiniMax and of Zhipu that are no status: a limited rate, a rejected key, an account without money, an invalid request.
+const NUMBERS: &[(u64, u16)] =
+    &[(1002, 429), (1004, 401), (1008, 402), (1113, 402), (1302, 429), (1303, 429), (2013, 400), (2049, 401)];
 
 /// The kinds of errors with their statuses: a part of the names that vendors use, in lower case and without separators.
 /// The first one that a name contains applies.

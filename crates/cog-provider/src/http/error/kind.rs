@@ -85,7 +85,8 @@ const FILTER_CODES: &[&str] = &[
     "data_inspection_failed",
     "datainspectionfailed",
 ];
-const FILTER: &[&str] = &["content management policy", "requires moderation and your input was flagged"];
+const FILTER: &[&str] =
+    &["content management policy", "requires moderation and your input was flagged", "new sensitive"];
 const CONTEXT: &[&str] = &[
     "context length",
     "context limit",
@@ -101,11 +102,15 @@ const CONTEXT: &[&str] = &[
     "reduce the length",
     "too many tokens",
     "too many input tokens",
+    "range of input length",
+    "model token limit",
+    "max new tokens` must be",
+    "超长",
 ];
 const MODEL: &[&str] = &["model not found", "model not exist", "invalid model", "unknown model"];
 /// Words that under 429 mean an account that is used up, unless the details say otherwise.
 const QUOTA: &[&str] = &["exceeded your current quota", "billing"];
-const RATE: &[&str] = &["rate limit", "429", "too many requests"];
+const RATE: &[&str] = &["rate limit", "429", "too many requests", "速率限制"];
 
 /// What an account without money is about, and what is wrong with it (ruling R84).
 const MONEY: Pair = Pair {
@@ -160,6 +165,9 @@ const NO_MONEY: &[&str] = &[
     "spend limit",
     "spending limit",
     "spend cap",
+    "spending cap",
+    "api usage limit",
+    "disabled for billing",
     "key limit exceeded",
     "trial key",
     "please recharge",
@@ -230,6 +238,7 @@ const MEDIA: Pair = Pair {
         "text only",
         "only text",
         "cannot process",
+        "at most 0",
         "cannot read",
         "does not have",
         "not capable",
@@ -299,7 +308,7 @@ impl Text {
     }
 
     fn is_about_key(&self) -> bool {
-        self.mentions(&["authentication error"]) || self.has(&KEY)
+        self.mentions(&["authentication error", "login fail"]) || self.has(&KEY)
     }
 
     /// Returns whether the model refuses media of this kind, not only one file.
@@ -369,6 +378,9 @@ mod tests {
             (429, "Insufficient balance or no resource package. Please recharge."),
             (429, "You are using a Trial key, which is limited to 1000 API calls / month."),
             (400, "余额不足"),
+            (400, "You have reached your specified API usage limits. You will regain access on 2027-01-01."),
+            (429, "Project 7 has exceeded its monthly spending cap."),
+            (403, "The account is disabled for billing reasons."),
         ] {
             assert_eq!(kind_of(status, message), Kind::Quota, "{message}");
         }
@@ -383,6 +395,18 @@ mod tests {
         let message =
             "Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 4100.";
         assert_eq!(kind_of(429, message), Kind::Rate);
+    }
+
+    #[test]
+    fn request_over_the_context_in_the_words_of_many_vendors() {
+        for message in [
+            "Range of input length should be [1, 30720]",
+            "Invalid request: Your request exceeded model token limit: 8192",
+            "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+            "Prompt 超长",
+        ] {
+            assert_eq!(kind_of(400, message), Kind::Context, "{message}");
+        }
     }
 
     #[test]
@@ -432,6 +456,7 @@ mod tests {
             (400, "Model does not support images. Please use a model that does."),
             (422, "audio input is not enabled for this deployment"),
             (400, "This model doesn't support PDF documents"),
+            (400, "At most 0 image(s) may be provided in one request."),
         ] {
             assert_eq!(kind_of(status, message), Kind::Media, "{message}");
             assert_ne!(kind(Some(status), &error(None, message), false), Kind::Media, "{message}");
