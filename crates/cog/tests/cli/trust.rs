@@ -272,7 +272,7 @@ fn mcp_server_does_not_run_a_file_of_the_clone() {
     place.write("clone/server.sh", "touch ../executed\n");
     place.write(
         ".config/cog/config.toml",
-        "[mcp.own]\ncommand = \"sh\"\nargs = [\"server.sh\"]\n[logs]\ncontents = true\n",
+        "[mcp.own]\ncommand = \"sh\"\nargs = [\"server.sh\"]\nrequired = true\n[logs]\ncontents = true\n",
     );
     let lost = |args: &[&str]| {
         let mut command = cog(&place, "clone", args);
@@ -292,7 +292,7 @@ fn mcp_server_does_not_run_a_file_of_the_clone() {
     }
     place.write(
         ".config/cog/config.toml",
-        "[mcp.own]\ncommand = \"sh\"\nargs = [\"server.sh\"]\ndirectory = \".\"\n",
+        "[mcp.own]\ncommand = \"sh\"\nargs = [\"server.sh\"]\nrequired = true\ndirectory = \".\"\n",
     );
     assert!(!lost(&["mcp", "serve"]).status.success(), "a relative directory starts at the settings file");
 }

@@ -76,8 +76,7 @@ async fn best_round_counts_if_the_manifest_says_so() {
 #[tokio::test]
 async fn budget_that_ends_the_rounds_leaves_the_best_one() {
     let limits = BudgetLimits { max_calls: Some(4), ..BudgetLimits::default() };
-    let options =
-        || RunOptions { budgets: vec![Budget::new("test", limits)], ..RunOptions::default() };
+    let options = || RunOptions { budgets: vec![Budget::new("test", limits)], ..RunOptions::default() };
     let scores = [judged(8), judged(5)];
     let envelope = bench(BEST, &scores).run_with(options()).await;
     assert_eq!((answer(&envelope).as_str(), envelope.meta.confidence), ("one", Some(0.2)));

@@ -150,8 +150,7 @@ async fn fallback_without_a_known_price_is_not_called_if_the_cost_is_limited() {
 
 #[tokio::test]
 async fn results_over_the_context_window_are_sent_to_the_next_provider() {
-    let chart = info("chart")
-        .function(async |_, _| Ok(ToolOutput { parts: vec![image(); 6], ..ToolOutput::default() }));
+    let chart = info("chart").function(async |_, _| Ok("bar ".repeat(20_000)));
     let setup = Setup::new(&["chart"], []).tool(chart);
     let small = Scripted::new([calls(&[("", "chart", "{}")])]).named("small");
     let small = Arc::new(small.with_window_of("openai", "gpt-4"));
