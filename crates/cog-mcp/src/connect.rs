@@ -30,8 +30,9 @@ use tokio::{
 
 use crate::{
     http_client::VerbatimClient,
-    link::{Config, Connection, Host, McpTools, Program, Shared},
+    link::{Config, Connection, Host, McpTools, Program},
     server::{McpError, McpServer, McpTransport, excerpt},
+    shared::Shared,
     verbatim,
 };
 

@@ -20,7 +20,7 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 
 use crate::{
-    link::Shared,
+    shared::Shared,
     verbatim::{incoming, incoming_result, outgoing_call},
 };
 

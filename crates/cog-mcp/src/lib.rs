@@ -16,7 +16,7 @@ mod link;
 #[cfg(feature = "server")]
 mod serve;
 mod server;
-mod tool;
+mod shared;
 mod verbatim;
 
 pub use link::McpTools;

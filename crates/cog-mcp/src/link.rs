@@ -1,5 +1,7 @@
 //! The link to a server, which is started again if it dies, and whose tools are listed again when they change.
 
+mod tool;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -25,7 +27,7 @@ use tokio::{
 
 use crate::{
     server::{McpError, McpServer},
-    tool,
+    shared::Shared,
 };
 
 /// The number of runs whose restarts are remembered.
@@ -73,7 +75,7 @@ impl McpTools {
         let listed = Listed { tools: Vec::new(), skipped: Vec::new(), problem: None, tried: Instant::now() };
         Self(Arc::new_cyclic(|source| Source {
             link: Arc::new(link(source)),
-            prefix: tool::prefix(&server.name),
+            prefix: server.prefix(),
             listed: RwLock::new(listed),
             tasks: SyncMutex::default(),
             is_listing: Mutex::new(()),
@@ -197,49 +199,6 @@ impl Source {
                 tracing::warn!(server = server.name, %error, "the tools cannot be listed again");
             }
             Err(_) => tracing::warn!(server = server.name, "the tools were not listed again in time"),
-        }
-    }
-}
-
-/// What the connections to a server have in common, one after the other.
-#[derive(Default)]
-pub(crate) struct Shared {
-    /// Whether the server ended at the first request of the current revision.
-    pub(crate) is_old: AtomicBool,
-    /// Whether the server said that its tools have changed.
-    is_stale: AtomicBool,
-    changed: Notify,
-    last_words: SyncMutex<VecDeque<String>>,
-}
-
-/// The number of lines of a server's stderr that an error repeats.
-const LAST_WORDS: usize = 3;
-
-impl Shared {
-    /// Notes that the server has other tools.
-    pub(crate) fn note_change(&self) {
-        self.is_stale.store(true, Ordering::Release);
-        self.changed.notify_one();
-    }
-
-    /// Notes a line of the server's stderr.
-    pub(crate) fn note_line(&self, line: &str) {
-        let line: String = line.chars().filter(|letter| !letter.is_control()).take(300).collect();
-        if !line.trim().is_empty() {
-            let mut words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
-            words.push_back(line);
-            if words.len() > LAST_WORDS {
-                words.pop_front();
-            }
-        }
-    }
-
-    /// Returns the last lines of the server's stderr for an error, which shows them once.
-    pub(crate) fn last_words(&self) -> String {
-        let lines = std::mem::take(&mut *self.last_words.lock().unwrap_or_else(PoisonError::into_inner));
-        match lines.is_empty() {
-            true => String::new(),
-            false => format!("; it wrote: {}", Vec::from(lines).join(" / ")),
         }
     }
 }

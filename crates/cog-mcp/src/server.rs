@@ -84,7 +84,7 @@ impl McpServer {
 
     /// Returns how the names of its tools begin for models.
     pub fn prefix(&self) -> String {
-        crate::tool::prefix(&self.name)
+        prefix(&self.name)
     }
 
     /// Returns the token and the values of headers. They must never appear in a message or log.
@@ -176,4 +176,13 @@ pub(crate) fn excerpt(text: &str) -> String {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }
+}
+/// Returns how the names of a server's tools begin for models.
+pub(crate) fn prefix(server: &str) -> String {
+    format!("{}__", accepted(server))
+}
+
+/// Returns a name with `_` for each character that vendors do not accept.
+pub(crate) fn accepted(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '_' | '-'), "_")
 }

@@ -19,7 +19,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::link::Shared;
+use crate::shared::Shared;
 
 #[cfg(feature = "server")]
 pub(crate) use self::served::{called_with, content, incoming_call, outgoing_result};

@@ -11,7 +11,7 @@ use cog_module::{Module, Prompt, PromptPart};
 use cog_provider::{ImageRequest, OutputSchema};
 use cog_spec::{Code, ErrorBody, Modality};
 
-use crate::{input::CheckedInput, request::instructions};
+use crate::input::CheckedInput;
 
 /// The maximum length of the expanded prompt: 64 MB. A prompt may contain the same placeholder many thousand
 /// times, and each is replaced by the complete input.
@@ -41,7 +41,7 @@ pub(crate) fn conversation(
     texts: &[String],
     media: Vec<Part>,
 ) -> Result<Conversation, ErrorBody> {
-    let instructions = instructions(output);
+    let instructions = output.map_or("", |output| &output.instructions);
     let room = module.prompt.text().len() + instructions.len();
     let (mut system, after) = fill(module.prompt.parts(), input, texts, room).ok_or_else(too_long)?;
     let unplaced = unplaced(&module.prompt, input);

@@ -16,9 +16,9 @@ use rmcp::{
 };
 use serde_json::json;
 
+use super::Link;
 use crate::{
-    link::Link,
-    server::{McpServer, excerpt},
+    server::{McpServer, accepted, excerpt, prefix},
     verbatim,
 };
 
@@ -148,18 +148,9 @@ impl McpTool {
 
 // The name of a tool, as vendors accept it.
 
-/// Returns how the names of a server's tools begin for models.
-pub(crate) fn prefix(server: &str) -> String {
-    format!("{}__", accepted(server))
-}
-
 /// Returns the name of a tool for models: `SERVER__TOOL`, with `_` for each character that vendors do not accept.
 fn qualified(server: &str, tool: &str) -> String {
     prefix(server) + &accepted(tool)
-}
-
-fn accepted(name: &str) -> String {
-    name.replace(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '_' | '-'), "_")
 }
 
 // The result of a call, for the model.
