@@ -4,10 +4,7 @@ mod tool;
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Arc, Mutex as SyncMutex, PoisonError, RwLock, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex as SyncMutex, PoisonError, RwLock, Weak, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -20,7 +17,7 @@ use rmcp::{
 use tokio::{
     process::Child,
     runtime::{Builder, Handle, Runtime},
-    sync::{Mutex, Notify},
+    sync::Mutex,
     task::JoinSet,
     time::timeout,
 };
