@@ -539,9 +539,7 @@ fn is_bar(char: char) -> bool {
 
 /// Whether a name may have this letter. Models make up their marks, with the letters of other templates and with pictures.
 fn is_name(char: char) -> bool {
-    char.is_alphanumeric()
-        || matches!(char, '_' | '-' | ':' | '.' | '$')
-        || !char.is_ascii() && !char.is_whitespace() && !is_bar(char)
+    char.is_alphanumeric() || matches!(char, '_' | '-' | ':' | '.' | '$' | '▁' | '\u{1f000}'..)
 }
 
 // The headers of chat templates: channels, roles and recipients.
