@@ -180,9 +180,13 @@ fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput { parts, ..ToolOutput::from(value) })
 }
 
-/// Returns whether structured content has each text: as the same JSON, or as one of its strings.
+/// Returns whether structured content has each text: as the same JSON, as that of a member, or as one of its strings.
 fn repeats(content: &Value, texts: &[String]) -> bool {
-    let same = |text: &String| Value::parse(text).is_ok_and(|value| value == *content);
+    let same = |text: &String| {
+        Value::parse(text).is_ok_and(|value| {
+            value == *content || content.members().any(|(_, member)| member.to_value() == value)
+        })
+    };
     texts.iter().all(|text| same(text) || strings(content).any(|string| string == text))
 }
 
@@ -306,6 +310,7 @@ mod tests {
         for (content, structured, expected) in [
             (json!([text("{\"rows\": 2}")]), json!({ "rows": 2 }), r#"{"rows":2}"#),
             (json!([text("fine")]), json!({ "result": "fine" }), r#"{"result":"fine"}"#),
+            (json!([text("5")]), json!({ "result": 5 }), r#"{"result":5}"#),
             (json!([]), json!([1]), "[1]"),
             (
                 json!([text("row 3 was skipped")]),

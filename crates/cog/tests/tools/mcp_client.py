@@ -89,12 +89,12 @@ async def confirm(action):
 
 
 async def nobody():
-    """A client that cannot ask gets an error that says how to continue."""
+    """A client that cannot ask gets an error that names the run, and no command that an agent could use."""
     async with client() as it:
         error = error_of(await it.call_tool("caller", {"query": "delete it"}))
         assert error["code"] == "E4007", error
-        how = "/execute" if TARGET.startswith("http") else "cog run --continue halt_"
-        assert how in error["suggestion"], error
+        assert "person" in error["suggestion"] and "halt_" not in error["suggestion"], error
+        assert error["details"]["halted"]["id"].startswith("halt_"), error
 
 
 CHECKS = {

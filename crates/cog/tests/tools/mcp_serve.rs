@@ -117,7 +117,7 @@ fn person_confirms() {
 }
 
 #[test]
-fn client_that_cannot_ask_is_told_how_to_continue() {
+fn client_that_cannot_ask_is_told_to_ask_a_person() {
     for mode in ["auto", "legacy"] {
         for server in [None, Some(SERVE)] {
             assert_eq!(check(mode, "nobody", server), 1, "{mode} {server:?}");
