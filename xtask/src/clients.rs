@@ -1,4 +1,4 @@
-//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, those of OpenAI, Anthropic and MCP, and
+//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, the SDKs of OpenAI, Anthropic and MCP, and
 //! frameworks.
 
 use std::path::PathBuf;

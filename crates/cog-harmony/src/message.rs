@@ -202,7 +202,7 @@ impl ToolCall {
     /// The type of a custom call, and its member.
     pub(crate) const CUSTOM: &str = "custom";
 
-    /// Creates a custom call of OpenAI, whose argument is a text: the member `input`, so that every vendor can read it.
+    /// Creates a custom call of OpenAI, whose argument is a string: the member `input`, so that every vendor can read it.
     pub(crate) fn custom(id: String, name: String, input: &str) -> Self {
         let mut arguments = String::new();
         Writer::compact(&mut arguments).object(|w| {

@@ -214,7 +214,7 @@ fn tool_call(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option
     Some(ToolCall { id: id?, name: name?, arguments: arguments?.to_owned(), signature, other })
 }
 
-/// Reads `custom {name, input}` of OpenAI: a call whose argument is a text.
+/// Reads `custom {name, input}` of OpenAI: a call whose argument is a string.
 fn custom_call(id: String, fields: &mut Fields<'_, '_>) -> Option<ToolCall> {
     let custom = fields.required(ToolCall::CUSTOM, "an object", object)?;
     let path = fields.path.key(ToolCall::CUSTOM);

@@ -128,7 +128,7 @@ impl McpServer {
         }
     }
 
-    /// Returns a text without the values of the server's variables, which may be secrets.
+    /// Replaces the values of the server's variables, which may be secrets.
     fn masked(&self, text: &str) -> String {
         let McpTransport::Stdio { env, .. } = &self.transport else { return text.to_owned() };
         let secrets = env.iter().filter(|(name, value)| value.len() >= 8 && !is_public(name));

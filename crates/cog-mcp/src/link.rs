@@ -22,6 +22,7 @@ use tokio::{
     time::timeout,
 };
 
+use self::tool::Offered;
 use crate::{
     server::{McpError, McpServer},
     shared::Shared,
@@ -51,9 +52,7 @@ pub(crate) struct Source {
 
 /// What a server listed last.
 struct Listed {
-    tools: Vec<Arc<dyn Tool>>,
-    /// The tools that cannot be called, each with the reason.
-    skipped: Vec<(String, String)>,
+    offered: Offered,
     /// Why there are no tools.
     problem: Option<String>,
     tried: Instant,
@@ -69,7 +68,7 @@ impl McpTools {
             source: Weak::clone(source),
             _host: host,
         };
-        let listed = Listed { tools: Vec::new(), skipped: Vec::new(), problem: None, tried: Instant::now() };
+        let listed = Listed { offered: Offered::default(), problem: None, tried: Instant::now() };
         Self(Arc::new_cyclic(|source| Source {
             link: Arc::new(link(source)),
             prefix: server.prefix(),
@@ -96,7 +95,7 @@ impl McpTools {
 
     /// Returns the tools that cannot be called, each with the reason.
     pub fn skipped(&self) -> Vec<(String, String)> {
-        self.0.listed.read().unwrap_or_else(PoisonError::into_inner).skipped.clone()
+        self.0.listed.read().unwrap_or_else(PoisonError::into_inner).offered.skipped.clone()
     }
 }
 
@@ -107,7 +106,7 @@ impl ToolSource for McpTools {
 
     fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, String> {
         let mut listed = self.0.listed.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(problem) = &listed.problem else { return Ok(listed.tools.clone()) };
+        let Some(problem) = &listed.problem else { return Ok(listed.offered.tools.clone()) };
         let problem = problem.clone();
         if listed.tried.elapsed() > RETRY {
             listed.tried = Instant::now();
@@ -151,7 +150,7 @@ impl Source {
                 Ok(())
             }
             Err(error) => {
-                self.set((Vec::new(), Vec::new()), Some(error.to_string()));
+                self.set(Offered::default(), Some(error.to_string()));
                 Err(error)
             }
         }
@@ -176,8 +175,8 @@ impl Source {
         });
     }
 
-    fn set(&self, (tools, skipped): tool::Offered, problem: Option<String>) {
-        let listed = Listed { tools, skipped, problem, tried: Instant::now() };
+    fn set(&self, offered: Offered, problem: Option<String>) {
+        let listed = Listed { offered, problem, tried: Instant::now() };
         *self.listed.write().unwrap_or_else(PoisonError::into_inner) = listed;
     }
 

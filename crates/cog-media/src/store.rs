@@ -122,6 +122,7 @@ impl Store {
     }
 
     /// Returns why content is refused whose declared length is over the limit, if it ends before its type is known.
+    #[cfg(feature = "fetch")]
     pub(crate) fn refused_by_length(&self) -> Option<MediaError> {
         let too_large = MediaError::TooLarge { limit: self.limit };
         self.is_too_long.then(|| if self.head.is_empty() { too_large } else { self.refusal(&[]) })

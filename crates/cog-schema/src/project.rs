@@ -133,7 +133,7 @@ impl Contract {
         form.offers_error && self.accepts_error(form)
     }
 
-    /// Returns whether an error that a model writes in place of its answer is one, though it may not be offered. A model that
+    /// Returns whether an error that a model writes instead of its answer is one, though it may not be offered. A model that
     /// writes its data alone writes `{"error": {code, message}}`, unless its data have a field of that name.
     pub fn accepts_error(&self, form: &Form) -> bool {
         let defines_error = || self.shape("data").is_some_and(|data| data.member_names().contains(&"error"));

@@ -84,7 +84,7 @@ impl Form {
     };
 
     /// The deciding fields alone. A required rationale follows in a second call. Small models that are told of errors report one
-    /// in place of most answers, so this form has none.
+    /// instead of most answers, so this form has none.
     pub const ANSWER: &'static Form = &Form {
         name: "answer",
         subject: Subject::Data,

@@ -128,7 +128,7 @@ fn all_objects(schema: &Value, check: &impl Fn(&Value) -> bool) -> bool {
     inner && (!is_object || check(schema))
 }
 
-/// Counts the members that are not required, and those of several types.
+/// Counts the optional members, and the members of several types.
 fn count(schema: &Value, counts: &mut [usize; 2]) {
     if let Some(properties) = schema["properties"].as_object() {
         let required: Vec<&Value> = schema["required"].as_array().into_iter().flatten().collect();

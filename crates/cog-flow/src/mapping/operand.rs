@@ -118,9 +118,9 @@ fn invalid(text: &str) -> TextError {
     match shown.as_str() {
         "" => error.suggest("Write a path such as `$.text`, or a constant such as `'none'`, `0` or `[]`."),
         shown if shown.starts_with(['\'', '"', '[', '{']) => {
-            error.suggest("Write JSON, or a text in quotes.")
+            error.suggest("Write JSON, or a string in quotes.")
         }
-        shown => error.suggest(format!("Write `$.{shown}` for a path, or `'{shown}'` for a text.")),
+        shown => error.suggest(format!("Write `$.{shown}` for a path, or `'{shown}'` for a string.")),
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
                 "$.a ?? b.c",
                 "b.c",
                 "neither a path nor a constant",
-                "Write `$.b.c` for a path, or `'b.c'` for a text.",
+                "Write `$.b.c` for a path, or `'b.c'` for a string.",
             ),
             (
                 "$.a ??",
@@ -181,9 +181,9 @@ mod tests {
                 "items",
                 "items",
                 "neither a path nor a constant",
-                "Write `$.items` for a path, or `'items'` for a text.",
+                "Write `$.items` for a path, or `'items'` for a string.",
             ),
-            ("'it", "'it", "neither a path nor a constant", "Write JSON, or a text in quotes."),
+            ("'it", "'it", "neither a path nor a constant", "Write JSON, or a string in quotes."),
         ] {
             let error = Operand::parse_all(text, true).unwrap_err();
             let found =

@@ -305,7 +305,7 @@ impl<'c> Sources<'c> {
         }
     }
 
-    /// Returns what is known about the data of a module, without those of its fallbacks.
+    /// Returns what is known about the data of a module, without the data of its fallbacks.
     pub(crate) fn data_of(&self, callee: Callee) -> StaticType<'c> {
         self.part_of(callee, "data")
     }

@@ -259,7 +259,7 @@ fn constants_and_defaults_fit_the_schemas() {
         ("{tex: \"'x'\"}", "the input of `judge` has no field `tex` (Did you mean `text`?)"),
         (
             "{text: formal}",
-            "invalid value, column 1: neither a path nor a constant (Write `$.formal` for a path, or `'formal'` for a text.)",
+            "invalid value, column 1: neither a path nor a constant (Write `$.formal` for a path, or `'formal'` for a string.)",
         ),
     ] {
         let found = step(&format!("{{from: reader.output, to: judge, mapping: {mapping}}}"));

@@ -164,7 +164,7 @@ impl Reader {
     }
 }
 
-/// The types of a call whose argument is a text, and of its result.
+/// The types of a call whose argument is a string, and of its result.
 const CUSTOM_CALL: &str = "custom_tool_call";
 const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
 

@@ -33,15 +33,19 @@ pub(crate) struct McpTool {
     link: Arc<Link>,
 }
 
-/// The tools of a server, and the names of those that cannot be called, each with the reason.
-pub(crate) type Offered = (Vec<Arc<dyn Tool>>, Vec<(String, String)>);
+/// The tools of a server.
+#[derive(Default)]
+pub(super) struct Offered {
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// The names of the tools that cannot be called, each with the reason.
+    pub(super) skipped: Vec<(String, String)>,
+}
 
 /// Returns the tools that a server lists and that the operator allows.
-pub(crate) fn offered(server: &McpServer, mut listed: Vec<Listed>, link: &Arc<Link>) -> Offered {
+pub(super) fn offered(server: &McpServer, mut listed: Vec<Listed>, link: &Arc<Link>) -> Offered {
     // A tool does not take the name of another one by containing what vendors do not accept.
     listed.sort_by_key(|listed| accepted(&listed.name) != listed.name);
-    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    let mut skipped = Vec::new();
+    let Offered { mut tools, mut skipped } = Offered::default();
     for listed in listed {
         let name = listed.name.to_string();
         if !server.tools.allow.iter().any(|pattern| matches(pattern, &name)) {
@@ -55,7 +59,7 @@ pub(crate) fn offered(server: &McpServer, mut listed: Vec<Listed>, link: &Arc<Li
             Err(reason) => skipped.push((name, reason.to_string())),
         }
     }
-    (tools, skipped)
+    Offered { tools, skipped }
 }
 
 impl McpTool {
@@ -180,7 +184,7 @@ fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
     Ok(ToolOutput { parts, ..ToolOutput::from(value) })
 }
 
-/// Returns whether structured content has each text: as the same JSON, as that of a member, or as one of its strings.
+/// Returns whether structured content has each text: as its own JSON, as the JSON of a member, or as one of its strings.
 fn repeats(content: &Value, texts: &[String]) -> bool {
     let same = |text: &String| {
         Value::parse(text).is_ok_and(|value| {

@@ -301,7 +301,7 @@ impl Reports {
         reports.filter(|(_, report)| report.status == PartStatus::Done)
     }
 
-    /// Returns those of the calls that are done whose results no later round has replaced.
+    /// Returns the finished calls whose results no later round has replaced.
     fn counted(&self) -> impl Iterator<Item = &PartReport> {
         let counted = self.done().filter(|(round, _)| *round == 0 || *round == self.counted_round);
         counted.map(|(_, report)| report)

@@ -53,7 +53,7 @@ pub(crate) struct Execution {
     pub(super) queue: VecDeque<Call>,
     /// The steps that run for each element of a list.
     pub(super) mapped: Vec<MappedCalls>,
-    /// The number of calls that lists add to those of the parts.
+    /// The number of calls that lists add to one call for each part.
     pub(super) expected: usize,
     running: FuturesUnordered<RunningCall>,
     /// The number of calls of each callee so far, for each element of a list.

@@ -92,8 +92,7 @@ impl Executor<'_> {
 
     /// Logs a call, and what was decided about it: who, what, with which arguments, and how it ended.
     fn audit(&self, call: &ToolCall, status: &str) {
-        let decision =
-            self.halted_calls.standing(call).map(|standing| format!("{standing:?}").to_lowercase());
+        let decision = self.halted_calls.standing(call).map(Standing::as_str);
         tracing::info!(
             target: AUDIT,
             session = self.context.session_id,

@@ -132,7 +132,7 @@ fn shortened_value(value: Value, max: usize) -> Value {
     }
 }
 
-/// Shortens a text in its middle: its beginning says what it is, and its end how it ended.
+/// Shortens a string in its middle: its beginning says what it is, and its end how it ended.
 fn shortened(text: String, max: usize) -> String {
     if text.len() <= max {
         return text;

@@ -80,6 +80,17 @@ pub(super) enum Standing {
     Waiting,
 }
 
+impl Standing {
+    /// Returns its name in the audit log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Denied => "denied",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
 impl HaltedCalls {
     /// Returns the calls of a round that was halted. A decision is about the first of them.
     pub(super) fn new(round: &Round, is_confirmed: bool) -> Self {

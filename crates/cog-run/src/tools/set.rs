@@ -153,11 +153,9 @@ impl ToolSet {
     /// Returns the tools as the sources list them now; none if they have not changed.
     pub(super) fn listed_again(&self) -> Option<Arc<Self>> {
         let now: Vec<_> = self.sources.iter().filter_map(|source| source.tools().ok()).flatten().collect();
-        let listed = self.tools.iter().filter(|entry| entry.is_listed);
-        let is_same = |(entry, tool): (&Entry, &Arc<dyn Tool>)| Arc::ptr_eq(&entry.tool, tool);
-        let has_all = listed.clone().all(|entry| now.iter().any(|tool| is_same((entry, tool))));
-        let is_new = |tool: &&Arc<dyn Tool>| self.find(&tool.info().name).is_none();
-        if has_all && !now.iter().any(|tool| is_new(&tool)) {
+        let mut listed = self.tools.iter().filter(|entry| entry.is_listed);
+        let has_all = listed.all(|entry| now.iter().any(|tool| Arc::ptr_eq(&entry.tool, tool)));
+        if has_all && now.iter().all(|tool| self.find(&tool.info().name).is_some()) {
             return None;
         }
         let mut set = Self {
