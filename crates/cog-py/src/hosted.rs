@@ -107,7 +107,7 @@ impl Hosted {
     /// Adds the tools of MCP servers that a module may call. A server is started when the first run needs it.
     ///
     /// # Errors
-    /// E4001 if a server cannot be started or reached.
+    /// E4001 if a required server cannot be started or reached.
     pub(crate) async fn add_server_tools(
         &self,
         module: &Arc<Module>,
@@ -182,7 +182,7 @@ impl Servers {
     /// Adds the tools of the servers that a module may call.
     ///
     /// # Errors
-    /// A server cannot be started or reached.
+    /// A required server cannot be started or reached.
     async fn add_tools(
         &self,
         settings: &Settings,

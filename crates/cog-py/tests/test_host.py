@@ -154,13 +154,22 @@ def test_tools_of_a_server_are_called(tmp_path: Path) -> None:
         assert failed["status"] == "error" and failed["error_type"] == "ToolError"
 
 
-def test_server_that_cannot_be_started_is_an_error_only_for_modules_with_its_tools(tmp_path: Path) -> None:
-    settings("[mcp.test]\ncommand = \"/nowhere/server\"\n")
+def test_required_server_that_cannot_be_started_is_an_error_of_modules_with_its_tools(tmp_path: Path) -> None:
+    settings('[mcp.test]\ncommand = "/nowhere/server"\nrequired = true\n')
     own = CognitiveRuntime(providers={"mine": Scripted()}, provider="mine")
     assert own.execute("code-reviewer", {"code": "x"}, provider="offline").ok
     result = own.execute(agent(tmp_path), INPUT)
     assert result.error is not None and result.error.code == "E4001"
     assert "/nowhere/server" in result.error.message
+
+
+def test_run_goes_on_without_a_server_that_cannot_be_started(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings('[mcp.test]\ncommand = "/nowhere/server"\n')
+    own = CognitiveRuntime(providers={"mine": Scripted()}, provider="mine")
+    assert own.execute(agent(tmp_path), INPUT).ok
+    assert "/nowhere/server" in caplog.text
 
 
 def log() -> list[dict[str, Any]]:
