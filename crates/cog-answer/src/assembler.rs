@@ -122,6 +122,7 @@ impl Assembler {
                     provider => format!("{provider}/{model}"),
                 });
             }
+            ModelEvent::Tokens(tokens) => self.reply.tokens.push(tokens),
             ModelEvent::Usage(usage) => self.reply.usage = Some(usage),
             ModelEvent::Finished(reason) => self.reply.finish = Some(reason),
             // Reasoning is never a part of the answer, even if there is nothing else.
@@ -363,10 +364,13 @@ impl Assembler {
     }
 
     fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
-        let Success { mut meta, data, emitted: emitted_context, repairs, warnings, handoff, .. } = success;
+        let Success {
+            mut meta, evidence, data, emitted: emitted_context, repairs, warnings, handoff, ..
+        } = success;
         // The final chunk has usage next to meta; the fold moves it there (ruling R40).
         let usage = usage.or_else(|| self.uncounted_usage());
         meta.runtime = self.runtime(repairs, None, now);
+        meta.runtime.evidence = evidence;
         let warnings = self.all_warnings(warnings);
         self.sequencer.push(Chunk::Final {
             meta: Box::new(meta),

@@ -8,7 +8,8 @@ use cog_harmony::{Finding, citation};
 use cog_json::{Node, Path, Segment, ToJson, Value};
 use cog_schema::{DataCheck, ExcessInsights, Violation};
 use cog_spec::{
-    Code, ErrorBody, Meta, RationalePlace, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning, WarningCode,
+    Code, ErrorBody, Evidence, Meta, RationalePlace, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning,
+    WarningCode,
 };
 
 pub(crate) use self::open::{Failure, ParsedReply, Success};
@@ -157,6 +158,7 @@ struct ConformingAnswer {
     meta: Meta,
     /// The meta as the model stated it.
     model_meta: Value,
+    evidence: Option<Evidence>,
     data: Value,
     changed: Vec<Path>,
     ledger: Ledger,
@@ -166,7 +168,8 @@ struct ConformingAnswer {
 }
 
 fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Box<Failure>> {
-    let ReplyParts { meta: model_meta, states_risk, shape, data, mut ledger, mut violations } = opened;
+    let ReplyParts { meta: model_meta, states_risk, shape, data, mut ledger, probabilities, mut violations } =
+        opened;
     // Data that are missing or of another type were reported; their members would be reported once more.
     let (data, check) = match data {
         Some(data) => check_data(rules, data, &mut ledger),
@@ -213,7 +216,8 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
         Ok(meta) => {
             warnings.extend(ruled.and_then(|risk| risk.warning));
             let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
-            Ok(ConformingAnswer { meta, model_meta, data, changed, ledger, warnings, handoff })
+            let evidence = probabilities.map(|found| Evidence { logprob: Some(found) });
+            Ok(ConformingAnswer { meta, model_meta, evidence, data, changed, ledger, warnings, handoff })
         }
         Err(error) => Err(Box::new(Failure {
             partial_data: repair::partial_data(rules, &data, data.node()),
@@ -272,7 +276,8 @@ fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<Excess
 const LOW_FOR_DECISION: f64 = 0.5;
 
 fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<Failure>> {
-    let ConformingAnswer { meta, model_meta, data, changed, ledger, mut warnings, handoff } = checked;
+    let ConformingAnswer { meta, model_meta, evidence, data, changed, ledger, mut warnings, handoff } =
+        checked;
     let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node), &rules.sources);
     let refusal = refusal(rules, &meta, data.node());
     if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
@@ -292,7 +297,8 @@ fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<
     }
     warnings.extend(low_confidence(rules, &meta));
     warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
-    Ok(Success { meta, data, emitted: None, changed, repairs: ledger.into_entries(), warnings, handoff })
+    let repairs = ledger.into_entries();
+    Ok(Success { meta, evidence, data, emitted: None, changed, repairs, warnings, handoff })
 }
 
 fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {

@@ -31,6 +31,7 @@ mod assembler;
 mod correction;
 mod emit;
 mod error;
+mod evidence;
 mod finalize;
 mod fold;
 mod listener;

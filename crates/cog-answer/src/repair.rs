@@ -258,6 +258,8 @@ pub(crate) struct Members {
 
 /// The source of absent fields.
 pub(crate) struct Fill<'a> {
+    /// The confidence that the evidence gives, if there is any.
+    pub(crate) confidence: Option<f64>,
     /// The rationale, if it is text.
     pub(crate) rationale: Option<&'a str>,
     /// The module's responsibility.
@@ -327,8 +329,8 @@ impl Members {
     fn repair(mut self, fill: &Fill<'_>, ledger: &mut Ledger) -> Value {
         self.tidy_explain(ledger);
         if self.confidence.is_none() && !fill.requires_confidence {
-            self.confidence =
-                Some(filled(RepairRule::FillConfidence, "confidence", &DEFAULT_CONFIDENCE, ledger));
+            let confidence = fill.confidence.unwrap_or(DEFAULT_CONFIDENCE);
+            self.confidence = Some(filled(RepairRule::FillConfidence, "confidence", &confidence, ledger));
         }
         if self.risk.is_none() {
             self.risk = Some(filled(RepairRule::FillRisk, "risk", Risk::Medium.as_str(), ledger));
@@ -388,6 +390,7 @@ pub(crate) fn violations(meta: Node<'_>, rules: &AnswerRules) -> Vec<Violation> 
         return if meta.is_null() { Vec::new() } else { rules.contract.check_meta(meta) };
     }
     let fill = Fill {
+        confidence: None,
         rationale: None,
         responsibility: &rules.manifest.responsibility,
         requires_confidence: rules.manifest.constraints.require_confidence,
@@ -513,7 +516,7 @@ mod tests {
     }
 
     const FILL: Fill<'static> =
-        Fill { rationale: None, responsibility: "Sorts.", requires_confidence: false };
+        Fill { confidence: None, rationale: None, responsibility: "Sorts.", requires_confidence: false };
 
     fn is_kept(meta: &str) -> bool {
         matches!(ReplyMeta::from_meta(Value::parse(meta).unwrap()), ReplyMeta::Complete(_))

@@ -10,6 +10,7 @@ use crate::{
     AnswerRules,
     correction::AttemptText,
     error,
+    evidence::TokenLog,
     finalize::{Failure, ParsedReply},
     listener::Listener,
     repair::{self, Ledger},
@@ -31,6 +32,8 @@ pub(crate) struct Reply {
     prose: Option<String>,
     /// The text that the next attempt shows to the model.
     pub(crate) attempt_text: AttemptText,
+    /// The tokens of the text, if the engine reports their probabilities.
+    pub(crate) tokens: TokenLog,
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
     /// The call ended before its reply was complete.
@@ -60,6 +63,7 @@ impl Reply {
             syntax_error: None,
             prose: rules.makes_media().then(String::new),
             attempt_text: AttemptText::default(),
+            tokens: TokenLog::default(),
             usage: None,
             finish: None,
             is_lost: false,
@@ -129,7 +133,7 @@ impl Reply {
         out: &mut ChunkSequencer,
     ) -> Result<CompleteReply, Box<Failure>> {
         match self.rejection().map_or_else(|| self.read_end(rules, out), Err) {
-            Ok(()) => Ok(self.complete()),
+            Ok(()) => Ok(self.complete(rules)),
             Err(_) if has_media && self.is_prose() => {
                 let prose = self.prose.unwrap_or_default();
                 Ok(CompleteReply {
@@ -210,13 +214,15 @@ impl Reply {
         }
     }
 
-    fn complete(self) -> CompleteReply {
+    fn complete(self, rules: &AnswerRules) -> CompleteReply {
         let tolerated = self.parser.deviations().to_vec();
         let is_unwrapped = self.is_unwrapped();
         let value: Value = self.parser.into_unwrapped_value().unwrap_or_default();
         let (shape, is_complete) = self.listener.recognizer().finish(value.node(), is_unwrapped);
         let ledger = Ledger::new(&tolerated, shape == Shape::Bare);
-        let parsed = ParsedReply { value, shape, ledger };
+        let data = rules.contract.shape("data").filter(|_| shape == Shape::Bare && rules.is_without_meta());
+        let probabilities = data.and_then(|data| self.tokens.probabilities(&value, &data));
+        let parsed = ParsedReply { value, shape, ledger, probabilities };
         CompleteReply { parsed, listener: self.listener, is_complete, placed: Vec::new() }
     }
 
@@ -254,7 +260,7 @@ pub(crate) fn read(rules: &AnswerRules, prose: &str) -> ParsedReply {
     let text = if text.is_empty() { NO_TEXT } else { text };
     let rationale = rules.contract.takes_rationale().then_some(text);
     let value = cog_json::to_value(&Answer { ok: true, data: Data { rationale } }).unwrap_or_default();
-    ParsedReply { value, shape: Shape::Envelope { ok: true }, ledger }
+    ParsedReply { value, shape: Shape::Envelope { ok: true }, ledger, probabilities: None }
 }
 
 #[derive(Serialize)]

@@ -79,6 +79,7 @@ impl Log {
                 debug!(bytes = text.len(), "chunk of the reasoning");
                 self.reasoning.push_str(text);
             }
+            Ok(ModelEvent::Tokens(_)) => {} // the text is logged
             Ok(ModelEvent::ReasoningItem(_)) => debug!("item of the reasoning"),
             Ok(ModelEvent::ToolCall(chunk)) => {
                 debug!(bytes = chunk.arguments.len(), "chunk of a tool call");

@@ -608,6 +608,8 @@ pub enum OptionalPart {
     Cache,
     /// The request for the token usage of a stream.
     StreamOptions,
+    /// The request for the probabilities of tokens.
+    Probabilities,
     /// A parameter of the generation.
     Setting(&'static str),
 }
@@ -618,6 +620,7 @@ impl ModelRequest {
         match part {
             OptionalPart::Cache => self.cache_key.take().is_some(),
             OptionalPart::StreamOptions => std::mem::take(&mut self.stream_options),
+            OptionalPart::Probabilities => std::mem::take(&mut self.probabilities),
             OptionalPart::Setting(name) => self.generation.remove(name),
         }
     }

@@ -39,6 +39,8 @@ pub struct ModelRequest {
     /// Whether the system text is the beginning of the first message of the user. The templates of some models have no system
     /// role, and small models follow one message better. Protocols with a parameter for the system text use that.
     pub merges_system: bool,
+    /// Whether to request the probabilities of the answer's tokens, from a server that reports them.
+    pub probabilities: bool,
     /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,
     /// Is called before each retry.
@@ -62,6 +64,7 @@ impl ModelRequest {
             stream_options: true,
             renames_token_limit: false,
             merges_system: false,
+            probabilities: false,
             timeout: None,
             on_retry: None,
             on_reply: None,

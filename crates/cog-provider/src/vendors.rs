@@ -161,6 +161,8 @@ pub struct Quirks {
     pub pads_events: bool,
     /// Whether the server accepts a grammar instead of a schema.
     pub grammar: bool,
+    /// Whether the server reports the probabilities of tokens while a grammar is enforced.
+    pub probabilities: bool,
     /// Additional fields of the body: the key, and its value as JSON.
     pub extra: &'static [(&'static str, &'static str)],
 }
@@ -174,6 +176,7 @@ impl Quirks {
         streams_schema: true,
         pads_events: false,
         grammar: false,
+        probabilities: false,
         extra: &[],
     };
 }

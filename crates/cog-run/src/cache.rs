@@ -13,7 +13,7 @@ use std::{
 use cog_json::{ToJson as _, Value};
 use cog_module::Module;
 use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
-use cog_spec::{CacheHit, FinishReason, Modality, ModelEvent, Usage, Warning, WarningCode};
+use cog_spec::{CacheHit, FinishReason, Modality, ModelEvent, TokenProbability, Usage, Warning, WarningCode};
 use cog_store::{Durability, Key, KeyedStore, Layout, Limits, Lookup, StoreError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -290,7 +290,9 @@ impl Provider for Replay {
         let texts = texts.into_iter().flatten().cloned().map(ModelEvent::Text);
         // The model is not called, so the answer costs nothing.
         let end = [ModelEvent::Usage(Usage::default()), ModelEvent::Finished(FinishReason::Stop)];
-        let events = std::iter::once(started).chain(texts).chain(end);
+        let tokens = (call == 0 && !self.reply.tokens.is_empty())
+            .then(|| ModelEvent::Tokens(self.reply.tokens.clone()));
+        let events = std::iter::once(started).chain(texts).chain(tokens).chain(end);
         Box::pin(std::future::ready(Ok(provider::reply(events.collect::<Vec<_>>()))))
     }
 }
@@ -306,11 +308,20 @@ pub(crate) struct CachedReply {
     model: Option<String>,
     /// The parts of the answer in their order, then those of the rationale if a second call gave it.
     replies: Vec<Vec<String>>,
+    /// The tokens of the answer, if the model's engine reported their probabilities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tokens: Vec<TokenProbability>,
 }
 
 impl CachedReply {
-    fn new(key: &str, stored_ms: u64, model: Option<String>, replies: Vec<Vec<String>>) -> Self {
-        let mut reply = Self { checksum: String::new(), stored_ms, model, replies };
+    fn new(
+        key: &str,
+        stored_ms: u64,
+        model: Option<String>,
+        replies: Vec<Vec<String>>,
+        tokens: Vec<TokenProbability>,
+    ) -> Self {
+        let mut reply = Self { checksum: String::new(), stored_ms, model, replies, tokens };
         reply.checksum = reply.hash(key);
         reply
     }
@@ -327,6 +338,7 @@ impl CachedReply {
             texts.push(reply.len().to_string());
             texts.extend_from_slice(reply);
         }
+        texts.extend(self.tokens.iter().map(|token| format!("{token:?}")));
         hash(&texts)
     }
 }
@@ -337,17 +349,19 @@ pub(crate) struct CacheSink {
     key: CacheKey,
     model: Option<String>,
     replies: Vec<Vec<String>>,
+    tokens: Vec<TokenProbability>,
     is_complete: bool,
 }
 
 impl CacheSink {
     pub(crate) fn new(cache: AnswerCache, key: CacheKey) -> Self {
-        Self { cache, key, model: None, replies: Vec::new(), is_complete: false }
+        Self { cache, key, model: None, replies: Vec::new(), tokens: Vec::new(), is_complete: false }
     }
 
     /// Forgets the replies so far, as the model is asked for its answer again.
     pub(crate) fn restart(&mut self) {
         self.replies.clear();
+        self.tokens.clear();
         self.add_reply();
     }
 
@@ -364,6 +378,7 @@ impl CacheSink {
             ModelEvent::Text(text) => {
                 self.replies.last_mut().into_iter().for_each(|reply| reply.push(text.clone()));
             }
+            ModelEvent::Tokens(tokens) => self.tokens.extend_from_slice(tokens),
             ModelEvent::Finished(reason) => self.is_complete = *reason == FinishReason::Stop,
             _ => {}
         }
@@ -374,7 +389,8 @@ impl CacheSink {
         if !self.is_complete {
             return None;
         }
-        let reply = CachedReply::new(&self.key.hash, clock::millis(now), self.model, self.replies);
+        let reply =
+            CachedReply::new(&self.key.hash, clock::millis(now), self.model, self.replies, self.tokens);
         let error = self.cache.write(&self.key, &reply).err()?;
         let message = format!("The answer was not stored in the cache: {error}.");
         Some(Warning::new(WarningCode::CacheUnusable, message))
@@ -395,7 +411,13 @@ mod tests {
     }
 
     fn reply(at: u64) -> CachedReply {
-        CachedReply::new(KEY, at * 1_000, Some("m".to_owned()), vec![vec!["a".to_owned(), "é".to_owned()]])
+        CachedReply::new(
+            KEY,
+            at * 1_000,
+            Some("m".to_owned()),
+            vec![vec!["a".to_owned(), "é".to_owned()]],
+            Vec::new(),
+        )
     }
 
     fn time(seconds: u64) -> SystemTime {
@@ -441,7 +463,7 @@ mod tests {
             hash: format!("{number:064x}"),
         };
         let operators = key(None);
-        let small = CachedReply::new(KEY, 5_000, None, Vec::new());
+        let small = CachedReply::new(KEY, 5_000, None, Vec::new(), Vec::new());
         cache.write(&operators, &small).unwrap();
         cache.write(&of("bob", 0), &small).unwrap();
         for number in 0..20 {
@@ -475,7 +497,8 @@ mod tests {
             ["[]", "null", r#"{"stored_ms": 1}"#, r#"{"texts": [7]}"#].map(|text| text.as_bytes().to_vec());
         let changed = [("\"a\"", "\"b\""), ("1000", "1001"), ("\"m\"", "null")]
             .map(|(old, new)| stored.replacen(old, new, 1).into_bytes());
-        let renamed = CachedReply::new("another key", 1_000, None, Vec::new()).to_json().into_bytes();
+        let renamed =
+            CachedReply::new("another key", 1_000, None, Vec::new(), Vec::new()).to_json().into_bytes();
         for bytes in truncated.chain(edited).chain(changed).chain([renamed, vec![0xff, 0xfe, 0]]) {
             std::fs::write(&path, &bytes).unwrap();
             assert_eq!(

@@ -177,7 +177,7 @@ impl Plan {
     fn may_omit(&self, part: OptionalPart) -> bool {
         match part {
             OptionalPart::Setting(name) => self.spec.is_only_preferred(name),
-            OptionalPart::Cache | OptionalPart::StreamOptions => true,
+            OptionalPart::Cache | OptionalPart::StreamOptions | OptionalPart::Probabilities => true,
         }
     }
 

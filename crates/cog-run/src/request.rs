@@ -53,6 +53,8 @@ impl RequestSpec {
             model: model.to_owned(),
             messages,
             merges_system: output.as_ref().is_some_and(|output| output.form.is_one_message),
+            // In the other forms, the model states its confidence.
+            probabilities: output.as_ref().is_some_and(|output| output.form.is_data()),
             output,
             output_media: self.makes(provider, model),
             image: self.image.clone(),

@@ -19,6 +19,8 @@ pub enum ModelEvent {
     },
     /// A part of the answer's text.
     Text(String),
+    /// The tokens of the answer's text that arrived last, if the request asks for their probabilities.
+    Tokens(Vec<TokenProbability>),
     /// A part of the model's reasoning; never part of the answer.
     Reasoning(String),
     /// A complete item of the reasoning in the provider's own form. Sent back in a later request, it lets the model
@@ -32,6 +34,17 @@ pub enum ModelEvent {
     Usage(Usage),
     /// The reason why the model stopped. Only `Usage` may follow.
     Finished(FinishReason),
+}
+
+/// A token of an answer, and how probable the model found it among all tokens that it knows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TokenProbability {
+    /// The text of the token.
+    pub text: String,
+    /// The natural logarithm of its probability.
+    pub logprob: f64,
+    /// The most probable tokens at its place with their logarithms, also those that a grammar forbids.
+    pub alternatives: Vec<(String, f64)>,
 }
 
 /// A part of a tool call. The first part of an index names the call.

@@ -40,7 +40,7 @@ pub use composition::{
 };
 pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{DataError, Envelope, ErrorBody, ErrorOrigin, Outcome};
-pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
+pub use event::{FinishReason, ModelEvent, ModelMedia, TokenProbability, ToolCallDelta, Usage};
 pub use form::{Ask, Form, RationalePlace, Subject, Wording};
 pub use forms_file::{FormsFile, MeasuredForm};
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};
@@ -49,7 +49,7 @@ pub use manifest::{
     Failure, Format, Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies,
     Requirements, Response, ToolRules,
 };
-pub use meta::{Fallback, Meta, RUNTIME_KEYS, Repair, RepairRule, RuntimeMeta};
+pub use meta::{Evidence, Fallback, FieldProbabilities, Meta, RUNTIME_KEYS, Repair, RepairRule, RuntimeMeta};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;
 pub use secret::Secret;

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -18,6 +20,7 @@ pub const RUNTIME_KEYS: &[&str] = &[
     "cost",
     "cache",
     "parts",
+    "evidence",
 ];
 
 /// The control plane: what a caller decides by without reading `data` (SPEC 6).
@@ -143,6 +146,29 @@ pub struct RuntimeMeta {
     /// The parts of a composition, in the order in which they started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartReport>,
+    /// What is known about the answer besides what the model states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// What is known about an answer besides what the model states of itself.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "evidence"))]
+pub struct Evidence {
+    /// The probabilities of the tokens of the deciding fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logprob: Option<FieldProbabilities>,
+}
+
+/// How probable a model found the deciding fields of its answer: enums, booleans and numbers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "field_probabilities"))]
+pub struct FieldProbabilities {
+    /// The product of the fields, from 0 to 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
+    pub value: f64,
+    /// Each field by its name, from 0 to 1.
+    pub fields: BTreeMap<String, f64>,
 }
 
 /// A provider that failed, so that the next one was called.
@@ -177,6 +203,7 @@ impl RuntimeMeta {
             cost: value("cost"),
             cache: meta.get("cache").and_then(|cache| CacheHit::deserialize(cache).ok()),
             parts: list(meta.get("parts")),
+            evidence: meta.get("evidence").and_then(|evidence| Evidence::deserialize(evidence).ok()),
         }
     }
 }

@@ -46,6 +46,7 @@ fn repaired_meta(
     ledger: &mut Ledger,
 ) -> Value {
     let fill = Fill {
+        confidence: None,
         rationale: partial.and_then(|data| data.get("rationale")).and_then(Node::as_str),
         responsibility: &rules.manifest.responsibility,
         requires_confidence: rules.manifest.constraints.require_confidence,

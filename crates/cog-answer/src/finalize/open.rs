@@ -2,7 +2,10 @@
 
 use cog_json::{Node, Path, Value};
 use cog_schema::{Violation, nearest};
-use cog_spec::{Code, ContextRule, EmittedContext, ErrorBody, Meta, Repair, RepairRule, Secret, Warning};
+use cog_spec::{
+    Code, ContextRule, EmittedContext, ErrorBody, Evidence, FieldProbabilities, Meta, Repair, RepairRule,
+    Secret, Warning,
+};
 
 use crate::{
     AnswerRules, error,
@@ -19,12 +22,14 @@ pub(super) struct ReplyParts {
     /// None if they are absent.
     pub(super) data: Option<Value>,
     pub(super) ledger: Ledger,
+    /// How probable the model found its answer.
+    pub(super) probabilities: Option<FieldProbabilities>,
     /// The violations of the envelope itself.
     pub(super) violations: Vec<Violation>,
 }
 
 pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> ReplyParts {
-    let ParsedReply { value, shape, mut ledger } = parsed;
+    let ParsedReply { value, shape, mut ledger, probabilities } = parsed;
     let (data, violations) = match shape {
         Shape::Envelope { .. } => data_of_envelope(value.node()),
         Shape::WithoutOk => {
@@ -41,13 +46,14 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> ReplyParts {
         false => Ok(data.as_ref().map_or_else(ReplyMeta::absent, |data| ReplyMeta::from_data(data.node()))),
     };
     let fill = Fill {
+        confidence: probabilities.as_ref().map(|found| found.value),
         rationale: data.as_ref().and_then(|data| data.get("rationale")).and_then(Node::as_str),
         responsibility: &rules.manifest.responsibility,
         requires_confidence: is_envelope && rules.manifest.constraints.require_confidence,
     };
     let states_risk = reply_meta.as_ref().is_ok_and(ReplyMeta::states_risk);
     let meta = reply_meta.map_or_else(|meta| meta, |reply_meta| reply_meta.repair(&fill, &mut ledger));
-    ReplyParts { meta, states_risk, shape, data, ledger, violations }
+    ReplyParts { meta, states_risk, shape, data, ledger, probabilities, violations }
 }
 
 /// Returns the meta of an envelope, or the value in its place that is not an object. A null counts as absent, as for
@@ -136,12 +142,15 @@ pub(crate) struct ParsedReply {
     pub(crate) shape: Shape,
     /// The deviations that the parser accepted.
     pub(crate) ledger: Ledger,
+    /// How probable the model found its answer; none where it was asked for a confidence.
+    pub(crate) probabilities: Option<FieldProbabilities>,
 }
 
 /// A valid answer.
 #[derive(Debug)]
 pub(crate) struct Success {
     pub(crate) meta: Meta,
+    pub(crate) evidence: Option<Evidence>,
     pub(crate) data: Value,
     /// The context that the answer emits.
     pub(crate) emitted: Option<Value>,

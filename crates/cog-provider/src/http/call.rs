@@ -457,6 +457,7 @@ pub(super) fn length(event: &ModelEvent) -> usize {
         ModelEvent::ReasoningItem(item) => item.to_json().len(),
         ModelEvent::ToolCall(call) => call.arguments.len().max(1),
         ModelEvent::Started { .. }
+        | ModelEvent::Tokens(_)
         | ModelEvent::Media(_)
         | ModelEvent::Usage(_)
         | ModelEvent::Finished(_) => 0,

@@ -223,6 +223,8 @@ const FIELDS: &[(&str, OptionalPart)] = &[
     ("prompt_cache_key", OptionalPart::Cache),
     ("cache_control", OptionalPart::Cache),
     ("stream_options", OptionalPart::StreamOptions),
+    ("top_logprobs", OptionalPart::Probabilities),
+    ("logprobs", OptionalPart::Probabilities),
     ("reasoning_effort", OptionalPart::Setting("effort")),
     ("effort", OptionalPart::Setting("effort")),
     ("thinking", OptionalPart::Setting("effort")),

@@ -5,7 +5,7 @@ use cog_harmony::{
     wire::{data_url, write_chat_call, write_chat_part},
 };
 use cog_json::{Node, Value, Writer};
-use cog_spec::{Dialect, Effort, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage};
+use cog_spec::{Dialect, Effort, FinishReason, Modality, ModelMedia, TokenProbability, ToolCallDelta, Usage};
 
 use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
@@ -17,6 +17,9 @@ use super::{
     reply::{Reply, check_error, count, elements, index, string},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest, vendors::ToolSupport};
+
+/// The tokens that are requested for each place, so that those that the grammar allows are among them.
+const ALTERNATIVES: u32 = 20;
 
 /// The OpenAI Chat Completions protocol.
 pub(crate) struct OpenAiChat;
@@ -98,6 +101,8 @@ fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
             }
             text => reply.text(text),
         }
+        let probabilities = choice.get("logprobs").into_iter();
+        reply.tokens(probabilities.flat_map(|node| elements(node, "content")).filter_map(token).collect());
         speech(reply, delta);
         images(reply, delta)?;
         reply.refusal(delta.get_str("refusal"));
@@ -112,6 +117,17 @@ fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
         reply.stop_with(finish_reason(reason), native);
     }
     Ok(())
+}
+
+/// Reads a token with its probability.
+fn token(node: Node<'_>) -> Option<TokenProbability> {
+    let read = |node: Node<'_>| Some((node.get_str("token")?.to_owned(), node.get("logprob")?.as_f64()?));
+    let (text, logprob) = read(node)?;
+    Some(TokenProbability {
+        text,
+        logprob,
+        alternatives: elements(node, "top_logprobs").filter_map(read).collect(),
+    })
 }
 
 /// Reads a complete speech item and its transcript.
@@ -244,6 +260,10 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     options.write(w, &context.request.generation);
     if let Some(grammar) = grammar.filter(|_| context.request.generation.max_tokens.is_none()) {
         w.field(options.max_tokens, &grammar.max_tokens);
+    }
+    if grammar.is_some() && quirks.probabilities && context.request.probabilities {
+        // llama.cpp also has the probabilities after sampling, but at temperature 0 each of them is 1.
+        w.field("logprobs", &true).field("top_logprobs", &ALTERNATIVES);
     }
     w.optional("reasoning_effort", &effort(context));
     context.write_effort_members(w);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cog_json::{Node, Value};
-use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
+use cog_spec::{FinishReason, ModelEvent, ModelMedia, TokenProbability, ToolCallDelta, Usage};
 use serde_json::{Map, Value as Json, json};
 
 use super::{DecodeError, VendorError};
@@ -129,6 +129,14 @@ impl Reply<'_> {
         match self.out.last_mut() {
             Some(ModelEvent::Text(before)) => before.push_str(text),
             _ => self.out.push(ModelEvent::Text(text.to_owned())),
+        }
+    }
+
+    /// Emits the tokens of the text before, with their probabilities.
+    pub(crate) fn tokens(&mut self, tokens: Vec<TokenProbability>) {
+        if !tokens.is_empty() {
+            self.content();
+            self.out.push(ModelEvent::Tokens(tokens));
         }
     }
 

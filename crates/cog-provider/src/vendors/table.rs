@@ -463,7 +463,7 @@ const LLAMACPP: Vendor = Vendor {
     formats: LLAMA_FORMATS,
     models: models::LLAMACPP,
     tools: tools::LLAMACPP,
-    quirks: Quirks { grammar: true, ..Quirks::NONE },
+    quirks: Quirks { grammar: true, probabilities: true, ..Quirks::NONE },
     ..LOCAL
 };
 

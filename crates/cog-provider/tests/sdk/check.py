@@ -67,8 +67,8 @@ FREE = {"schema", "parameters", "input_schema", "parametersJsonSchema", "input",
 # Recordings that the vendor's own client reads differently: other formats, incomplete replies, errors, unknown fields.
 NOT_FOR_CLIENTS = {
     "array", "base_resp", "comment_as_data", "continuation", "done", "done_only", "error_in_stream", "error_text", "gateway_error",
-    "image_incomplete", "image_unknown", "incomplete", "index_counts_tokens", "item_twice", "linked", "nested_error", "only_final",
-    "unknown",
+    "image_incomplete", "image_unknown", "incomplete", "index_counts_tokens", "item_twice", "linked", "llamacpp_probabilities",
+    "nested_error", "only_final", "unknown",
 }
 
 

@@ -55,6 +55,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
         stream_options: true,
         renames_token_limit: false,
         merges_system: false,
+        probabilities: false,
         timeout: None,
         on_retry: None,
         on_reply: None,
@@ -119,6 +120,23 @@ fn body_with_grammar(name: &str, change: impl FnOnce(&mut ModelRequest)) -> serd
     change(&mut request);
     let wire: serde_json::Value = serde_json::from_str(&rendered(name, &request).unwrap()).unwrap();
     wire["body"].clone()
+}
+
+#[test]
+fn probabilities_are_requested_where_the_server_reports_them_with_a_grammar() {
+    let requested = |name: &str, probabilities: bool| {
+        let body = body_with_grammar(name, |request| request.probabilities = probabilities);
+        (body.get("logprobs").cloned(), body.get("top_logprobs").cloned())
+    };
+    assert_eq!(requested("llamacpp", true), (Some(json!(true)), Some(json!(20))));
+    for (name, probabilities) in [("llamacpp", false), ("openai", true), ("ollama", true), ("lmstudio", true)]
+    {
+        assert_eq!(requested(name, probabilities), (None, None), "{name}");
+    }
+    let reasons = body_with_grammar("llamacpp", |request| {
+        (request.probabilities, request.generation.effort) = (true, Some(Effort::Low));
+    });
+    assert_eq!(reasons.get("logprobs"), None, "without a grammar, other texts come before the answer");
 }
 
 #[test]

@@ -98,6 +98,7 @@ impl Driver {
             })
         });
         request.tools = None;
+        request.probabilities = false;
         request.timeout = Some(self.remaining());
         request
     }

@@ -169,7 +169,7 @@ impl Reply {
                 self.set_first_token();
             }
             ModelEvent::Finished(reason) => self.finish = Some(reason.clone()),
-            ModelEvent::ReasoningItem(_) | ModelEvent::Usage(_) => {}
+            ModelEvent::Tokens(_) | ModelEvent::ReasoningItem(_) | ModelEvent::Usage(_) => {}
         }
     }
 

@@ -6,7 +6,9 @@ use cog_harmony::Role;
 use cog_json::Value;
 use cog_module::forms::BestForm;
 use cog_run::{AnswerCache, Envelope, RunOptions, Runtime, ToJson as _, events::Trace};
-use cog_spec::{Ask, Chunk, Dialect, FinishReason, Form, Generation, ModelEvent, Risk, Usage};
+use cog_spec::{
+    Ask, Chunk, Dialect, FinishReason, Form, Generation, ModelEvent, Risk, TokenProbability, Usage,
+};
 
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -153,6 +155,58 @@ async fn second_call_is_recorded_and_cached_with_the_answer() {
     assert_eq!(provider.requests().len(), 2, "the second run is answered from the cache");
     assert_eq!(answers[0].0, answers[1].0);
     assert_eq!((answers[0].1, answers[1].1), (false, true));
+}
+
+/// Returns the events of an answer whose `yes` has a probability of 3/4 among what the contract allows.
+fn probable(text: &str) -> Vec<ModelEvent> {
+    let (before, value) = text.split_at(text.find("true").unwrap());
+    let token = |text: &str, probability: f64, others: &[(&str, f64)]| TokenProbability {
+        text: text.to_owned(),
+        logprob: probability.ln(),
+        alternatives: others.iter().map(|(text, value)| ((*text).to_owned(), value.ln())).collect(),
+    };
+    vec![
+        ModelEvent::Text(before.to_owned()),
+        ModelEvent::Tokens(vec![token(before, 1.0, &[])]),
+        ModelEvent::Text(value.to_owned()),
+        ModelEvent::Tokens(vec![token(value, 0.3, &[("I", 0.6), ("false", 0.1)])]),
+        ModelEvent::Finished(FinishReason::Stop),
+    ]
+}
+
+#[tokio::test]
+async fn confidence_is_the_probability_of_the_deciding_fields() {
+    let schema = r#"{"input": {"type": "object"}, "data": {"type": "object", "required": ["yes"],
+        "properties": {"yes": {"type": "boolean"}}}}"#;
+    for (form, text, confidence) in [
+        (Form::ANSWER, r#"{"yes":true}"#, 0.75),
+        (Form::DATA, r#"{"yes":true}"#, 0.75),
+        // What had to be repaired is not what the tokens say.
+        (Form::DATA, r#"{"yes":true,}"#, 0.5),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = directory("Answer.", &["rationale: optional"]);
+        write(&directory, "schema.json", schema);
+        let provider = Arc::new(Scripted::new([probable(text)]).with_dialect(Dialect::LlamaCpp));
+        let runtime = Runtime::builder()
+            .provider(provider.clone())
+            .cache(AnswerCache::in_directory(folder.path(), Duration::from_secs(3_600), 1 << 20))
+            .build()
+            .unwrap();
+        let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+        for _ in ["asked", "from the cache"] {
+            let envelope = runtime.run(&module, sample_input(), asked(form)).await;
+            assert!(envelope.is_ok(), "{:?}", envelope.error());
+            assert_eq!(envelope.meta.confidence, Some(confidence), "{form} {text}");
+            let evidence = envelope.meta.runtime.evidence.clone();
+            assert_eq!(evidence.is_some(), confidence != 0.5, "{form} {text}");
+            let filled =
+                envelope.meta.runtime.repairs.iter().find(|it| it.path == "meta.confidence").unwrap();
+            assert_eq!(filled.after.as_ref().unwrap().to_string(), confidence.to_string());
+        }
+        assert_eq!(provider.requests().len(), 1, "the second answer is from the cache");
+        assert!(provider.requests()[0].probabilities);
+    }
 }
 
 /// Data that are hard to ask for: the schema of `data` without its rationale, and an answer.
