@@ -99,31 +99,45 @@ impl<'a> Field<'a> {
         Some(Self { text, range, values, is_string })
     }
 
-    /// Returns the share of a token that begins at `start` among all that could stand there.
+    /// Returns the share of the value among all that the contract allows, at the place of a token that begins at `start`.
     fn share(&self, token: &TokenProbability, start: usize) -> Option<f64> {
         let lead = self.text.get(start..self.range.start.max(start))?;
         let written = self.text.get(self.range.start..start.max(self.range.start))?;
-        let fits = |text: &str| text.strip_prefix(lead).is_some_and(|rest| self.may_follow(written, rest));
+        let value = self.text.get(self.range.clone())?;
         let chosen = token.logprob.exp();
-        let others = token.alternatives.iter().filter(|(text, _)| *text != token.text && fits(text));
-        let sum = others.fold(chosen, |sum, (_, logprob)| sum + logprob.exp());
-        Some(chosen / sum).filter(|share| share.is_finite())
+        let (mut of_value, mut of_all) = (chosen, chosen);
+        for (text, logprob) in &token.alternatives {
+            let Some(next) = text.strip_prefix(lead).filter(|_| *text != token.text) else { continue };
+            // Another token may write the same value: a part of it, or its end with what follows.
+            if self.leads_to(value, written, next) {
+                of_value += logprob.exp();
+                of_all += logprob.exp();
+            } else if self.is_allowed(written, next) {
+                of_all += logprob.exp();
+            }
+        }
+        Some(of_value / of_all).filter(|share| share.is_finite())
     }
 
-    /// Returns whether the contract allows `next` after the part of the value that is written.
-    fn may_follow(&self, written: &str, next: &str) -> bool {
-        let may_end = |rest: &str| match self.is_string {
+    /// Returns whether `next`, after the part of a value that is written, continues with this value or ends it.
+    fn leads_to(&self, value: &str, written: &str, next: &str) -> bool {
+        let Some(tail) = value.strip_prefix(written).filter(|_| !next.is_empty()) else { return false };
+        tail.starts_with(next) || next.strip_prefix(tail).is_some_and(|rest| self.may_end(rest))
+    }
+
+    fn is_allowed(&self, written: &str, next: &str) -> bool {
+        match self.values.is_empty() {
+            true => next.starts_with(NUMBER) || (!written.is_empty() && self.may_end(next)),
+            false => self.values.iter().any(|value| self.leads_to(value, written, next)),
+        }
+    }
+
+    /// Returns whether a text that begins like this ends a value.
+    fn may_end(&self, rest: &str) -> bool {
+        match self.is_string {
             true => rest.starts_with('"'),
             false => rest.starts_with([',', '}', ' ', '\n', '\r', '\t']),
-        };
-        if self.values.is_empty() {
-            return next.starts_with(NUMBER) || (!written.is_empty() && may_end(next));
         }
-        let tails = self.values.iter().filter_map(|value| value.strip_prefix(written));
-        let mut tails = tails.filter(|_| !next.is_empty());
-        tails.any(|tail| {
-            tail.starts_with(next) && !tail.is_empty() || next.strip_prefix(tail).is_some_and(may_end)
-        })
     }
 }
 
@@ -179,7 +193,7 @@ mod tests {
     fn share_is_among_what_the_contract_allows() {
         // Without the grammar, the model would have begun a sentence.
         let first = || token("good", 0.3, &[("The", 0.6), ("good", 0.3), ("bad", 0.1)]);
-        let end = || token("\"}", 0.2, &[(" morning", 0.7), ("\"}", 0.2), (" enough", 0.05)]);
+        let end = || token("\"}", 0.1, &[(" morning", 0.7), ("\"}", 0.1), ("\",", 0.1), (" enough", 0.05)]);
         assert_eq!(value(LABEL, vec![certain("{\"label\":\""), first(), end()]), 0.6); // 3/4 of 4/5
     }
 
@@ -195,7 +209,7 @@ mod tests {
     fn value_in_several_tokens_is_a_product() {
         let tokens = vec![
             certain("{\"label\":\""),
-            token("go", 0.5, &[("go", 0.5), ("b", 0.5)]),
+            token("go", 0.25, &[("go", 0.25), ("good", 0.25), ("b", 0.5)]),
             token("od", 0.8, &[("x", 0.2)]),
             certain("\"}"),
         ];
