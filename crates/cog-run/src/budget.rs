@@ -119,6 +119,11 @@ impl Budget {
         self.lock().account.total()
     }
 
+    /// Returns whether this many further calls are within the limit of calls.
+    pub(crate) fn has_room_for(&self, calls: u64) -> bool {
+        self.0.limits.max_calls.is_none_or(|max| self.spent().calls.saturating_add(calls) <= max)
+    }
+
     /// Checks that the price of a model is known if the budget limits the cost: an unknown price is not zero.
     ///
     /// # Errors

@@ -27,6 +27,24 @@ pub(crate) struct Choice<'a> {
     pub(crate) warning: Option<Warning>,
 }
 
+impl Choice<'_> {
+    /// Returns the choice for a run whose budget allows only one call: a form in which the model explains its answer itself.
+    pub(crate) fn in_one_call(self, module: &Module, obstacles: &Obstacles) -> Self {
+        if self.form.rationale != RationalePlace::Afterwards || !module.contract.requires_rationale() {
+            return self;
+        }
+        let form = if obstacles.of(Form::DATA).is_none() { Form::DATA } else { Form::ENVELOPE };
+        let warning = matches!(self.reason, Reason::Named).then(|| {
+            let message =
+                format!("The model is asked in the form `{form}`, not `{}`: {ONE_CALL}.", self.form);
+            Warning::new(WarningCode::SettingOmitted, message)
+        });
+        Choice { form, reason: Reason::Rule(ONE_CALL), warning: self.warning.or(warning) }
+    }
+}
+
+const ONE_CALL: &str = "the budget of the run has no call left for the rationale";
+
 /// Why a form was chosen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reason<'a> {
@@ -187,7 +205,7 @@ fn obstacle(form: &Form, module: &Module) -> Option<&'static str> {
         return Some("the module's data have no field except the rationale");
     }
     let has_text = || module.contract.accepts_rationale_text();
-    if form.rationale == RationalePlace::Afterwards && manifest.needs_rationale && !has_text() {
+    if form.rationale == RationalePlace::Afterwards && module.contract.requires_rationale() && !has_text() {
         return Some("the module's rationale is no text, so no second call can add it");
     }
     None

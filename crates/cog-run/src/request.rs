@@ -35,6 +35,8 @@ pub(crate) struct RequestSpec {
     pub(crate) texts: Arc<[String]>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Arc<ToolSet>>,
+    /// Whether the budgets have room for a second call that explains the answer.
+    pub(crate) may_explain: bool,
     /// The listeners of the run.
     pub(crate) listeners: Listeners,
 }
@@ -208,7 +210,9 @@ impl RequestSpec {
         let info = provider.info();
         let dialect = self.dialect(provider, model);
         let asked = AskedModel { provider: &info.name, model: info.model_or_default(model), dialect };
-        form::choose(self.ask(), &self.module, self.compiled.obstacles(), asked)
+        let obstacles = self.compiled.obstacles();
+        let choice = form::choose(self.ask(), &self.module, obstacles, asked);
+        if self.may_explain { choice } else { choice.in_one_call(&self.module, obstacles) }
     }
 
     /// Returns what the caller, the settings or the manifest say about the form.

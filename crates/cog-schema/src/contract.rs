@@ -141,6 +141,11 @@ impl Contract {
         self.facts.names_rationale || is_required
     }
 
+    /// Returns whether data must have a rationale: the format, the tier or the schema requires it.
+    pub fn requires_rationale(&self) -> bool {
+        self.facts.requires_rationale
+    }
+
     /// Returns whether data can have a rationale: it is required, or the schema has the field.
     pub fn takes_rationale(&self) -> bool {
         self.facts.requires_rationale || self.facts.names_rationale

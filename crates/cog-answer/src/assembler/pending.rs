@@ -100,7 +100,7 @@ impl PendingReply {
         let rules = &self.assembler.rules;
         let is_due = rules.is_without_meta()
             && rules.form.rationale == RationalePlace::Afterwards
-            && rules.manifest.needs_rationale;
+            && rules.contract.requires_rationale();
         let is_bare = self.ended.as_ref().is_ok_and(|complete| complete.parsed.shape == Shape::Bare);
         let data = self.data().filter(|data| is_due && is_bare && data.is_object())?;
         // An answer that violates its contract is asked for again, and explained then.

@@ -215,6 +215,7 @@ impl Run<'_> {
             image: prompt::image_request(module, input).map(Arc::new),
             texts: Arc::clone(texts),
             tools: tools.map(ToolRun::set),
+            may_explain: options.budgets.iter().all(|budget| budget.has_room_for(2)),
             listeners: self.context.listeners.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use cog_harmony::Role;
 use cog_json::Value;
 use cog_module::forms::BestForm;
-use cog_run::{AnswerCache, Envelope, RunOptions, Runtime, ToJson as _, events::Trace};
+use cog_run::{AnswerCache, Budget, BudgetLimits, Envelope, RunOptions, Runtime, ToJson as _, events::Trace};
 use cog_spec::{
     Ask, Chunk, Dialect, FinishReason, Form, Generation, ModelEvent, Risk, TokenProbability, Usage,
 };
@@ -61,6 +61,28 @@ async fn answer_without_an_explanation_fails_with_its_data() {
     let (envelope, requests) = run(&[r#"{"result": "fine"}"#, r#"{"rationale": " "}"#], &[], options).await;
     assert_eq!((code(&envelope), requests.len()), (Some("E3003"), 2));
     assert!(envelope.to_json().contains(r#""partial_data":{"result":"fine"}"#), "{}", envelope.to_json());
+}
+
+#[tokio::test]
+async fn budget_of_one_call_has_no_second_call() {
+    let data = r#"{"result": "fine", "rationale": "It was asked."}"#;
+    let one = || Budget::new("b", BudgetLimits { max_calls: Some(1), ..BudgetLimits::default() });
+    for (mut options, warned) in [(RunOptions::default(), false), (asked(Form::ANSWER), true)] {
+        options.budgets = vec![one()];
+        let (envelope, requests) = run(&[data], &[], options).await;
+        assert!(envelope.is_ok(), "{:?}", envelope.error());
+        assert_eq!((requests.len(), requests[0].output.as_ref().unwrap().form), (1, Form::DATA));
+        let warnings = envelope.warnings.iter().filter(|it| it.message.contains("no call left"));
+        assert_eq!(warnings.count() == 1, warned, "{:?}", envelope.warnings);
+    }
+}
+
+#[tokio::test]
+async fn rationale_that_only_the_schema_requires_is_asked_for_too() {
+    let replies = [r#"{"result": "fine"}"#, EXPLAINED];
+    let (envelope, requests) = run(&replies, &["rationale: optional"], RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(requests.len(), 2);
 }
 
 #[tokio::test]
