@@ -1,6 +1,6 @@
 //! JSONPath (RFC 9535): paths to one value, which conditions and references use, and paths of mappings, with limits.
 
-use std::{cell::OnceCell, fmt, io, ops::Range};
+use std::{cell::OnceCell, fmt, ops::Range};
 
 use cog_json::{Key, Limits, Node, Value};
 use serde_json_path::JsonPath as Query;
@@ -78,7 +78,7 @@ impl JsonPath {
         let Document { value, copy } = document;
         match self {
             JsonPath::One(path) => Ok(path.find(value.node()).map(|node| value.child(node))),
-            JsonPath::Many(query, _) => many(query, copy.get_or_init(|| value.to_serde())).map(Some),
+            JsonPath::Many(query, _) => many(query, value, copy.get_or_init(|| value.to_serde())).map(Some),
         }
     }
 
@@ -97,28 +97,24 @@ impl JsonPath {
     }
 }
 
-fn many(query: &Query, document: &serde_json::Value) -> Result<Value, PathError> {
-    // The selection has only references, so the limit applies where the values are copied.
-    let mut text = BoundedText(Vec::new());
-    serde_json::to_writer(&mut text, &query.query(document).all()).map_err(|_| TOO_LARGE)?;
-    Value::parse_within(&text.0, Limits::unbounded()).map_err(|_| TOO_LARGE)
-}
-
-/// The text of the selected values, up to [`MAX_RESULT`].
-struct BoundedText(Vec<u8>);
-
-impl io::Write for BoundedText {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_RESULT {
-            return Err(io::Error::other(TOO_LARGE));
+/// Returns the values that a query selects. The library reads a copy, whose long numbers are rounded: the values come from the
+/// document.
+fn many(query: &Query, document: &Value, copy: &serde_json::Value) -> Result<Value, PathError> {
+    let mut text = String::from("[");
+    for location in query.query_located(copy).locations() {
+        if let Some(selected) = document.pointer(&location.to_json_pointer()) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&selected.to_string());
         }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
+        // The values are copied one by one: a path can select one value many times.
+        if text.len() > MAX_RESULT {
+            return Err(TOO_LARGE);
+        }
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    text.push(']');
+    Value::parse_within(text.as_bytes(), Limits::unbounded()).map_err(|_| TOO_LARGE)
 }
 
 /// Returns the error of the library at its position.

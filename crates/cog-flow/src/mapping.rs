@@ -282,7 +282,7 @@ mod tests {
         let document = Value::parse(r#"{"a": [1, 2.50], "b": {"c": "x"}}"#).unwrap();
         let fields = [("none", "$.d"), ("a \"b\"", "$.b.c"), ("list", "$.a[*]"), ("all", "$.a")];
         let found = mapping(&fields).apply(&document).unwrap();
-        assert_eq!(found.to_string(), r#"{"a \"b\"":"x","list":[1,2.5],"all":[1,2.50]}"#);
+        assert_eq!(found.to_string(), r#"{"a \"b\"":"x","list":[1,2.50],"all":[1,2.50]}"#);
         assert_eq!(mapping(&[]).apply(&document).unwrap().to_string(), "{}");
     }
 

@@ -97,6 +97,27 @@ impl Key {
 }
 
 impl<'a> Node<'a> {
+    /// Returns the value as JSON with the members of every object in the order of their names, so that the order in which they were
+    /// written makes no difference.
+    #[must_use]
+    pub fn to_sorted_json(self) -> String {
+        let mut text = String::new();
+        self.write_sorted(&mut Writer::compact(&mut text));
+        text
+    }
+
+    fn write_sorted(self, w: &mut Writer<'_>) {
+        match self.kind() {
+            Kind::Object => w.object(|w| {
+                let mut members: Vec<_> = self.members().collect();
+                members.sort_unstable_by_key(|(name, _)| *name);
+                members.into_iter().for_each(|(name, member)| member.write_sorted(w.key(name)));
+            }),
+            Kind::Array => w.array(|w| self.elements().for_each(|element| element.write_sorted(w))),
+            _ => w.node(self),
+        }
+    }
+
     /// Returns the kind of the value.
     #[inline]
     #[must_use]

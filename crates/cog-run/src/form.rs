@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cog_json::{Node, ToJson, Value};
+use cog_json::{Node, Object, ToJson, Value};
 use cog_module::{Module, forms::FormEntry, golden};
 use cog_spec::{
     Ask, Dialect, Form, FormsFile, MeasuredForm, Modality, RationalePlace, Tier, Warning, WarningCode,
@@ -263,14 +263,12 @@ pub(crate) fn section(examples: &[Example], input: &Value, form: &Form, max: usi
     let mut text = String::new();
     let others = examples.iter().filter(|example| example.input != *input);
     for example in others.take(form.examples) {
-        let mut data = example.data.to_serde();
-        if form.rationale == RationalePlace::Afterwards
-            && let Some(members) = data.as_object_mut()
-        {
-            members.shift_remove("rationale");
-            members.shift_remove("extensions");
+        let mut data = Object::from_node(example.data.node());
+        if form.rationale == RationalePlace::Afterwards {
+            data.remove("rationale");
+            data.remove("extensions");
         }
-        let data = Value::from(data).to_json();
+        let data = data.to_json();
         let added = format!("Input: {}\nAnswer: {data}\n\n", example.input);
         if text.len() + added.len() > max {
             break;

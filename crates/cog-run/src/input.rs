@@ -10,7 +10,7 @@ use cog_harmony::{
     Finding,
     handoff::{Artifact, Handoff, PROTOCOL, Reference},
 };
-use cog_json::{Node, Path, SerializeError, ToJson, Value, Writer};
+use cog_json::{Node, Object, Path, SerializeError, ToJson, Value, Writer};
 use cog_media::{Checksum, MediaError, MediaLocation, MediaSource, modality_of, type_of_name};
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody, Modality};
@@ -250,10 +250,11 @@ fn from_args(module: &Module, text: String, rest: &Value) -> Result<(Value, Opti
         return Err(without_packet(&module.manifest.name));
     }
     let field = module.contract.args_target().map_err(|candidates| ambiguous(&candidates))?;
-    let mut object = serde_json::Map::from_iter([(field.to_owned(), text.clone().into())]);
-    object.extend(rest.members().map(|(key, value)| (key.to_owned(), value.to_serde())));
-    let value = Value::from(serde_json::Value::Object(object));
-    Ok((value, Some(Arguments { text, field: field.to_owned() })))
+    // A field of the same name in the rest counts.
+    let mut object = Object::default();
+    object.insert(field, cog_json::to_value(&text).unwrap_or_default());
+    rest.members().for_each(|(name, value)| object.insert(name, value.to_value()));
+    Ok((object.to_value(), Some(Arguments { text, field: field.to_owned() })))
 }
 
 /// Returns the media of an input in its order.

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cog_json::{Node, Value};
+use cog_json::{Node, Object, Value};
 use cog_spec::ContextTtl;
 use cog_store::{Key, OwnerLimits};
 use serde::{Deserialize, Serialize};
@@ -106,11 +106,11 @@ impl ContextScope {
 
     /// Returns what the modules of this scope have emitted, by type; the last value of a type wins.
     pub fn emitted(&self) -> Option<Value> {
-        let mut emitted = serde_json::Map::new();
+        let mut emitted = Object::default();
         for added in self.lock().iter().filter(|added| added.name != RESULT) {
-            emitted.insert(added.name.clone(), added.value.to_serde());
+            emitted.insert(added.name.clone(), added.value.clone());
         }
-        (!emitted.is_empty()).then(|| Value::from(serde_json::Value::Object(emitted)))
+        emitted.non_empty()
     }
 
     /// Returns the last context of a type, of one module if it is named. The context of the input is from any module.

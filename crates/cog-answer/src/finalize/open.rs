@@ -1,6 +1,6 @@
 //! Splits a reply into meta and data, and repairs each.
 
-use cog_json::{Node, Path, Value};
+use cog_json::{Node, Object, Path, Value};
 use cog_schema::{Violation, nearest};
 use cog_spec::{
     Code, ContextRule, EmittedContext, ErrorBody, Evidence, FieldProbabilities, Meta, Repair, RepairRule,
@@ -231,14 +231,13 @@ pub(super) fn read(rules: &AnswerRules, reply: &Value) -> EmittedCheck {
     if !violations.is_empty() {
         return EmittedCheck { violations, context: None };
     }
-    let mut context = serde_json::Map::new();
+    let mut context = Object::default();
     for (name, member) in members {
         let member = without_nulls(rules, reply, name, member);
         violations.extend(rules.contract.check_emitted(name, member.node()));
-        context.insert(name.to_owned(), member.to_serde());
+        context.insert(name, member);
     }
-    let context = (!context.is_empty()).then(|| Value::from(serde_json::Value::Object(context)));
-    EmittedCheck { context, violations }
+    EmittedCheck { context: context.non_empty(), violations }
 }
 
 /// Removes the nulls that the dialect of the request forces the model to write.

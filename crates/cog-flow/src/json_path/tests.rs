@@ -22,6 +22,9 @@ fn path_to_one_value_selects_it() {
 fn path_to_several_values_selects_a_list() {
     for (path, expected) in [
         ("$.data.issues[*].id", "[1,2]"),
+        ("$..big", "[12345678901234567890123]"),
+        ("$.data.issues[?@.id == 1]", r#"[{"id":1,"risk":"low","big":12345678901234567890123}]"#),
+        ("$['data'][*][0,0].id", "[1,1]"),
         ("$..risk", r#"["low","high"]"#),
         ("$.data.issues[?@.risk == 'high'].id", "[2]"),
         ("$.data.issues[?@.risk == 'a..b*?' || @.id == 1].id", "[1]"),

@@ -85,9 +85,8 @@ pub(super) struct Binding(Vec<u8>);
 impl Binding {
     pub(super) fn new(owner: Option<&str>, params: &CallToolRequestParams) -> Self {
         let arguments = verbatim::called_with(params.arguments.clone().unwrap_or_default());
-        let mut arguments = arguments.map(|arguments| arguments.to_serde()).unwrap_or_default();
         // A client may send the members in another order.
-        arguments.sort_all_objects();
+        let arguments = arguments.map(|arguments| arguments.node().to_sorted_json()).unwrap_or_default();
         let call = serde_json::json!([owner, params.name, arguments]);
         Self(Sha256::digest(call.to_string()).to_vec())
     }

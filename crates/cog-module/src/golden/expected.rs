@@ -1,6 +1,6 @@
 use std::{collections::HashSet, fmt::Write as _};
 
-use cog_json::{Node, Path, Segment, ToJson, Value};
+use cog_json::{Node, Object, Path, Segment, ToJson, Value};
 use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Format, Manifest, RUNTIME_KEYS, Tier};
 use thiserror::Error;
@@ -585,6 +585,10 @@ pub(crate) fn violations(schema: &serde_json::Value, node: Node<'_>) -> Result<V
     let contract = Contract::compile(&document, &rules).map_err(|problems| {
         problems.into_iter().next().map_or_else(String::new, |problem| problem.message)
     })?;
-    let wrapped = Value::from(serde_json::json!({ "value": node.to_serde() }));
-    Ok(contract.check_input(wrapped.node()).into_iter().map(|violation| violation.message).collect())
+    let wrapped: Object = [("value".to_owned(), node.to_value())].into_iter().collect();
+    Ok(contract
+        .check_input(wrapped.to_value().node())
+        .into_iter()
+        .map(|violation| violation.message)
+        .collect())
 }

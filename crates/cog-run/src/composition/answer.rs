@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cog_answer::PartsSummary;
 use cog_flow::{Answer, Callee, Plan, Results, as_text};
-use cog_json::{Node, Value, Writer};
+use cog_json::{Node, Object, Value, Writer};
 use cog_module::{Prompt, PromptPart};
 use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
 use cog_spec::{
@@ -57,13 +57,13 @@ pub(super) fn answer(
 /// part started last.
 fn emitted(plan: &Plan, reports: &Reports) -> Option<Value> {
     let rule = &plan.module.manifest.context;
-    let mut emitted = serde_json::Map::new();
+    let mut emitted = Object::default();
     for (name, value) in reports.emitted().flat_map(Value::members) {
         if rule.emitted(name).is_some() && !value.is_null() {
-            emitted.insert(name.to_owned(), value.to_serde());
+            emitted.insert(name, value.to_value());
         }
     }
-    (!emitted.is_empty()).then(|| Value::from(serde_json::Value::Object(emitted)))
+    emitted.non_empty()
 }
 
 /// Returns the answer of the steps to `output`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cog_flow::{Callee, Finding, PathError, Plan};
-use cog_json::{Node, Value};
+use cog_json::{Node, Object, Value};
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
@@ -56,10 +56,12 @@ pub(super) fn part_failed(plan: &Plan, ended: &CallResult) -> CompositionError {
             ErrorBody::new(Code::RateLimited, message).with_details(details)
         }
         None => {
-            let error = error.map(|error| error.to_serde());
-            let details = serde_json::json!({ "part": path, "module": ended.call.name, "error": error });
+            let mut details = Object::from_node(
+                Value::from(serde_json::json!({ "part": path, "module": ended.call.name })).node(),
+            );
+            details.insert("error", error.map(Node::to_value).unwrap_or_default());
             let message = format!("the part `{path}` failed: {code}: {message}");
-            ErrorBody::new(Code::PartialResult, message).with_details(Value::from(details))
+            ErrorBody::new(Code::PartialResult, message).with_details(details.to_value())
         }
     };
     let suggestion = error.and_then(|error| error.get("suggestion")?.as_str()).map(str::to_owned);

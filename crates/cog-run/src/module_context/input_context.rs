@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_json::{Node, Value};
+use cog_json::{Kind, Limits, Node, Object, Value, Writer};
 use cog_module::Module;
 use cog_schema::{Violation, nearest};
 use cog_spec::{
@@ -10,7 +10,6 @@ use cog_spec::{
     is_secret_name, mask_secrets,
 };
 use cog_store::StoreError;
-use serde_json::Value as Json;
 
 use super::{AUDIT, ContextScope, ContextStore, store::RunKeys};
 use crate::{clock, error, modules::Modules};
@@ -64,7 +63,7 @@ impl InputContext {
             store: sources.store.clone(),
             scope: sources.scope.cloned(),
         };
-        let mut context = serde_json::Map::new();
+        let mut context = Object::default();
         for accepted in &rule.accepts {
             let found = given.and_then(|given| given.get(&accepted.name)).filter(|value| !value.is_null());
             let found = found.map(|value| (value.to_value(), "input"));
@@ -74,13 +73,12 @@ impl InputContext {
                 let bytes = value.to_string().len();
                 let owner = sink.keys.owner();
                 tracing::info!(target: AUDIT, module = module.manifest.name, name, source, owner, bytes, "context read");
-                context.insert(name.clone(), for_model(accepted, value.to_serde()));
+                context.insert(name.clone(), for_model(accepted, value.node()));
             } else if accepted.required {
                 return Err(missing(accepted));
             }
         }
-        let value = (!context.is_empty()).then(|| Value::from(serde_json::Value::Object(context)));
-        Ok(Self { value, sink })
+        Ok(Self { value: context.non_empty(), sink })
     }
 }
 
@@ -218,58 +216,73 @@ pub(super) const MAX_TEXT: usize = 10_000;
 const MASK: &str = "***";
 
 /// Returns a context as the model receives it. Applied to its own result, it changes nothing.
-fn for_model(accepted: &AcceptedContext, mut value: Json) -> Json {
-    if let (Some(fields), Json::Object(members)) = (&accepted.fields, &mut value) {
-        members.retain(|key, _| fields.contains(key));
-    }
-    if let (Some(max), Json::Array(messages)) = (accepted.max_turns, &mut value) {
-        drop_oldest_turns(messages, usize::try_from(max).unwrap_or(usize::MAX));
-    }
-    clean(&mut value);
-    value
-}
-
-/// Removes secrets from a value, and truncates long texts.
-pub(super) fn clean(value: &mut Json) {
-    match value {
-        Json::String(text) => *text = truncated(&mask_secrets(text)),
-        Json::Array(items) => items.iter_mut().for_each(clean),
-        Json::Object(members) => members.iter_mut().for_each(|(key, member)| match member {
-            Json::Null | Json::Bool(_) => {}
-            secret if is_secret_name(key) => *secret = Json::from(MASK),
-            Json::Array(items) if is_secret_list_name(key) => items.iter_mut().for_each(clean_item),
-            other => clean(other),
+fn for_model(accepted: &AcceptedContext, value: Node<'_>) -> Value {
+    let mut text = String::new();
+    let w = &mut Writer::compact(&mut text);
+    match (&accepted.fields, accepted.max_turns) {
+        (Some(fields), _) if value.is_object() => w.object(|w| {
+            let declared = value.members().filter(|(name, _)| fields.iter().any(|field| field == name));
+            declared.for_each(|(name, member)| write_member(w, name, member));
         }),
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        (_, Some(max)) if value.is_array() => {
+            let dropped = oldest_turns(value, usize::try_from(max).unwrap_or(usize::MAX));
+            w.array(|w| value.elements().skip(dropped).for_each(|message| write_clean(w, message)));
+        }
+        _ => write_clean(w, value),
+    }
+    Value::parse_within(text.as_bytes(), Limits::unbounded()).unwrap_or_default()
+}
+
+/// Returns a value without secrets, with long texts truncated.
+pub(super) fn clean(value: Node<'_>) -> Value {
+    for_model(&AcceptedContext::default(), value)
+}
+
+fn write_clean(w: &mut Writer<'_>, value: Node<'_>) {
+    match value.kind() {
+        Kind::String => w.string(&truncated(&mask_secrets(value.as_str().unwrap_or_default()))),
+        Kind::Array => w.array(|w| value.elements().for_each(|item| write_clean(w, item))),
+        Kind::Object => {
+            w.object(|w| value.members().for_each(|(name, member)| write_member(w, name, member)));
+        }
+        Kind::Null | Kind::Bool | Kind::Number => w.node(value),
     }
 }
 
-/// Removes the secrets from an item of a list of secrets. Numbers are counts.
-fn clean_item(item: &mut Json) {
-    match item {
-        Json::String(text) => MASK.clone_into(text),
-        other => clean(other),
+fn write_member(w: &mut Writer<'_>, name: &str, member: Node<'_>) {
+    let w = w.key(name);
+    match member.kind() {
+        Kind::Null | Kind::Bool => w.node(member),
+        _ if is_secret_name(name) => w.string(MASK),
+        Kind::Array if is_secret_list_name(name) => w.array(|w| {
+            // Numbers in a list of secrets are counts.
+            member.elements().for_each(|item| match item.is_string() {
+                true => w.string(MASK),
+                false => write_clean(w, item),
+            });
+        }),
+        _ => write_clean(w, member),
     }
 }
 
-/// Drops the oldest turns of a conversation. A turn is a message of the user and what follows it; without messages of a
-/// user, each element is a turn.
-fn drop_oldest_turns(messages: &mut Vec<Json>, max: usize) {
-    let has_users = messages.iter().any(is_user);
+/// Returns how many messages the oldest turns of a conversation have that are too many. A turn is a message of the user and what
+/// follows it; without messages of a user, each element is a turn.
+fn oldest_turns(messages: Node<'_>, max: usize) -> usize {
+    let has_users = messages.elements().any(is_user);
     let starts: Vec<usize> = messages
-        .iter()
+        .elements()
         .enumerate()
-        .filter(|(_, message)| !has_users || is_user(message))
+        .filter(|(_, message)| !has_users || is_user(*message))
         .map(|(index, _)| index)
         .collect();
-    if starts.len() > max {
-        let first = starts.get(starts.len() - max).copied().unwrap_or(messages.len());
-        messages.drain(..first);
+    match starts.len().checked_sub(max) {
+        None | Some(0) => 0,
+        Some(dropped) => starts.get(dropped).copied().unwrap_or(usize::MAX),
     }
 }
 
-fn is_user(message: &Json) -> bool {
-    message.get("role").is_some_and(|role| role == "user")
+fn is_user(message: Node<'_>) -> bool {
+    message.get_str("role") == Some("user")
 }
 
 /// Returns a string of at most [`MAX_TEXT`] characters, with a note at its end if it is truncated.
@@ -285,14 +298,21 @@ fn truncated(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value as Json, json};
 
     use super::*;
 
     fn shaped(accepted: AcceptedContext, value: Json) -> Json {
-        let once = for_model(&accepted, value);
-        assert_eq!(for_model(&accepted, once.clone()), once, "applied twice");
-        once
+        let once = for_model(&accepted, Value::from(value).node());
+        assert_eq!(for_model(&accepted, once.node()), once, "applied twice");
+        once.to_serde()
+    }
+
+    #[test]
+    fn numbers_stay_as_they_are() {
+        let value =
+            Value::parse(r#"{"id":123456789012345678901234567890,"rate":0.10000000000000000001}"#).unwrap();
+        assert_eq!(clean(value.node()).to_string(), value.to_string());
     }
 
     fn message(role: &str, content: &str) -> Json {

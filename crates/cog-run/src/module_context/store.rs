@@ -67,10 +67,9 @@ impl ContextStore {
         if emitted.ttl == ContextTtl::Request {
             return Ok(());
         }
-        let mut value = value.to_serde();
-        input_context::clean(&mut value);
+        let value = input_context::clean(value.node());
         let id = id_of(module, emitted, keys);
-        let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
+        let Some(entry) = Entry::new(id, emitted.ttl, value, now) else { return Ok(()) };
         let text = entry.to_json();
         let written = self.insert(&entry.id, &text, now);
         let name = &emitted.name;
@@ -181,7 +180,7 @@ impl RunKeys {
             "${module}" => module,
             "${user_id}" => &self.owner,
             "${session_id}" => &self.session_id,
-            _ => self.input_hash.get_or_init(|| hex(&canonical(self.input.to_serde()))),
+            _ => self.input_hash.get_or_init(|| hex(&self.input.node().to_sorted_json())),
         }
     }
 
@@ -213,12 +212,6 @@ impl RunKeys {
 pub(super) fn hex(text: &str) -> String {
     let digest = Sha256::digest(text);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Returns JSON in which the members of each object are sorted.
-fn canonical(mut value: serde_json::Value) -> String {
-    value.sort_all_objects();
-    Value::from(value).to_json()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! From the messages of a chat completion, or the items of a response, to the input of a module.
 
-use cog_json::{Node, Value};
+use cog_json::{Node, Object, Value};
 use cog_module::Module;
 use cog_run::RunInput;
 use cog_schema::Member;
 use cog_spec::Code;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::{RequestError, is_nothing, request::shown};
 use crate::SystemMessages;
@@ -121,18 +121,18 @@ pub(super) fn input(
         return Err(RequestError::new(Code::InvalidInput, role_param, message));
     }
     let history = messages.into_iter().map(Message::into_turn).collect::<Result<Vec<_>, _>>()?;
-    let mut fields = Map::new();
+    let mut fields = Object::default();
     let text = content.text.filter(|text| !merge_object(text, &mut fields));
     place_files(content.files, module, &mut fields, &content_param)?;
     if !history.is_empty() {
         accepts_history(module, name)?;
-        fields.insert("_context".to_owned(), json!({ HISTORY: history }));
+        fields.insert("_context", json!({ HISTORY: history }).into());
     }
     if text.is_some() {
         has_text_field(module, &content_param)?;
     }
     let instructions = place_system(system, place, module, text.is_some(), &mut fields)?;
-    let fields = Value::from(serde_json::Value::Object(fields));
+    let fields = fields.to_value();
     let input = match text {
         Some(text) => RunInput::ArgsWith(text, fields),
         None => RunInput::Json(fields),
@@ -147,7 +147,7 @@ fn place_system(
     place: &SystemMessages,
     module: &Module,
     has_text: bool,
-    fields: &mut Map<String, serde_json::Value>,
+    fields: &mut Object,
 ) -> Result<Option<String>, RequestError> {
     let Some(param) = system.first().map(|message| message.role_param.clone()) else { return Ok(None) };
     let refuse = |message: String, advice: &str| {
@@ -171,12 +171,13 @@ fn place_system(
                 );
                 return refuse(message, "Remove the message.");
             }
-            if is_text || fields.insert(field.clone(), text.into()).is_some() {
+            if is_text || fields.get(field).is_some() {
                 return refuse(
                     format!("`input.{field}` is for system messages, and the last message has it too"),
                     "Send one of them.",
                 );
             }
+            fields.insert(field, serde_json::Value::from(text).into());
             Ok(None)
         }
     }
@@ -222,37 +223,33 @@ fn unsupported(param: &str, key: &str, message: String) -> RequestError {
 }
 
 /// Adds the members of text that is a JSON object. Returns false for other text.
-fn merge_object(text: &str, fields: &mut Map<String, serde_json::Value>) -> bool {
+fn merge_object(text: &str, fields: &mut Object) -> bool {
     if !text.trim_start().starts_with('{') {
         return false;
     }
-    match Value::parse(text).map(|value| value.to_serde()) {
-        Ok(serde_json::Value::Object(members)) => {
-            fields.extend(members);
-            true
-        }
-        _ => false,
-    }
+    let Ok(object) = Value::parse(text) else { return false };
+    *fields = Object::from_node(object.node());
+    true
 }
 
 /// Puts the files of a message into the media fields of the input, in the order of the schema.
 fn place_files(
     files: Vec<serde_json::Value>,
     module: &Module,
-    fields: &mut Map<String, serde_json::Value>,
+    fields: &mut Object,
     param: &str,
 ) -> Result<(), RequestError> {
     let count = files.len();
     let mut files = files.into_iter();
     for field in module.contract.media_fields() {
-        if fields.contains_key(field.name) || files.len() == 0 {
+        if fields.get(field.name).is_some() || files.len() == 0 {
             continue;
         }
         let value = match field.is_list {
             true => Some(files.by_ref().collect()),
             false => files.next(),
         };
-        fields.extend(value.map(|value| (field.name.to_owned(), value)));
+        value.into_iter().for_each(|value| fields.insert(field.name, value.into()));
     }
     if files.len() == 0 {
         return Ok(());

@@ -87,6 +87,14 @@ async fn text_becomes_the_input_and_data_the_content() {
 }
 
 #[tokio::test]
+async fn long_numbers_of_an_object_reach_the_module() {
+    let stage = Stage::answering().await;
+    json_of(stage.chat(&ask(r#"{"query": "why?", "id": 12345678901234567890123, "rate": 0.10}"#))).await;
+    let prompt = stage.mock.requests().last().unwrap().body.to_string();
+    assert!(prompt.contains("12345678901234567890123") && prompt.contains("0.10"), "{prompt}");
+}
+
+#[tokio::test]
 async fn images_become_the_media_of_the_input() {
     let stage = Stage::answering().await;
     let image =

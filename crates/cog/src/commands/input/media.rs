@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cog_json::{Node, Value};
+use cog_json::{Node, Object, Value};
 use cog_module::Module;
 use cog_run::RunInput;
 use cog_schema::MediaField;
 use cog_spec::{Code, ErrorBody};
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::args::{InputArgs, MediaFlags};
 
@@ -76,7 +76,7 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
         let field = field.ok_or_else(|| no_field(&format!("--file {}=…", named.field), &fields))?;
         put(&mut object, *field, &named.source)?;
     }
-    let value = Value::from(serde_json::Value::Object(object));
+    let value = object.to_value();
     Ok(match text {
         Some(text) => RunInput::ArgsWith(text, value),
         None => RunInput::Json(value),
@@ -108,28 +108,23 @@ fn paths_in(root: Node<'_>) -> Vec<PathBuf> {
 }
 
 /// Splits the input into the text of `--args` and the object to add media to.
-fn split(input: RunInput) -> Result<(Option<String>, Map<String, serde_json::Value>), ErrorBody> {
-    let value = match input {
-        RunInput::Args(text) => return Ok((Some(text), Map::new())),
-        RunInput::Json(value) => value.to_serde(),
-        _ => json!({}),
-    };
-    match value {
-        serde_json::Value::Object(object) => Ok((None, object)),
-        _ => Err(ErrorBody::new(Code::InvalidInput, "media flags require an input that is a JSON object")),
+fn split(input: RunInput) -> Result<(Option<String>, Object), ErrorBody> {
+    match input {
+        RunInput::Args(text) => Ok((Some(text), Object::default())),
+        RunInput::Json(value) if !value.is_object() => {
+            Err(ErrorBody::new(Code::InvalidInput, "media flags require an input that is a JSON object"))
+        }
+        RunInput::Json(value) => Ok((None, Object::from_node(value.node()))),
+        _ => Ok((None, Object::default())),
     }
 }
 
 /// Returns the required media fields that the input does not contain yet.
-fn missing<'a>(
-    module: &Module,
-    fields: &[MediaField<'a>],
-    object: &Map<String, serde_json::Value>,
-) -> Vec<MediaField<'a>> {
+fn missing<'a>(module: &Module, fields: &[MediaField<'a>], object: &Object) -> Vec<MediaField<'a>> {
     let required = module.contract.input_schema().and_then(|input| input.get("required")?.as_array());
     let required: Vec<&str> = required.into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
     let fields = fields.iter().copied();
-    fields.filter(|field| required.contains(&field.name) && !object.contains_key(field.name)).collect()
+    fields.filter(|field| required.contains(&field.name) && object.get(field.name).is_none()).collect()
 }
 
 /// Returns the only field whose name has this kind; otherwise the only required field that is missing; otherwise the only
@@ -181,22 +176,22 @@ fn check_kind(kind: &Kind, source: &OsStr) -> Result<(), ErrorBody> {
     }
 }
 
-fn put(
-    object: &mut Map<String, serde_json::Value>,
-    field: MediaField<'_>,
-    source: &OsStr,
-) -> Result<(), ErrorBody> {
+fn put(object: &mut Object, field: MediaField<'_>, source: &OsStr) -> Result<(), ErrorBody> {
     let item = source_of(source)?;
-    let place = object.entry(field.name).or_insert(serde_json::Value::Null);
-    match place {
-        serde_json::Value::Null if field.is_list => *place = json!([item]),
-        serde_json::Value::Null => *place = item,
-        serde_json::Value::Array(list) if field.is_list => list.push(item),
-        _ => {
+    let given = object.get(field.name).filter(|given| !given.is_null()).cloned();
+    let value = match given {
+        None if field.is_list => json!([item]).into(),
+        None => item.into(),
+        Some(list) if field.is_list && list.is_array() => {
+            let items: Vec<Value> = list.elements().map(Node::to_value).chain([item.into()]).collect();
+            cog_json::to_value(&items).unwrap_or_default()
+        }
+        Some(_) => {
             let message = format!("input.{} accepts one media file and already has one", field.name);
             return Err(ErrorBody::new(Code::InvalidInput, message));
         }
-    }
+    };
+    object.insert(field.name, value);
     Ok(())
 }
 
@@ -262,14 +257,15 @@ mod tests {
 
     #[test]
     fn a_list_takes_several_and_a_field_one() {
-        let mut object = Map::new();
+        let mut object = Object::default();
         let source = OsStr::new("https://x.test/a.png");
         for _ in 0..2 {
             put(&mut object, field("images", true), source).unwrap();
         }
         put(&mut object, field("audio", false), source).unwrap();
-        assert_eq!(object["images"].as_array().unwrap().len(), 2);
-        assert_eq!(object["audio"], json!({"type": "url", "url": "https://x.test/a.png"}));
+        assert_eq!(object.get("images").unwrap().elements().len(), 2);
+        let audio = object.get("audio").unwrap().to_serde();
+        assert_eq!(audio, json!({"type": "url", "url": "https://x.test/a.png"}));
         let error = put(&mut object, field("audio", false), source).unwrap_err();
         assert_eq!(error.message, "input.audio accepts one media file and already has one");
     }

@@ -10,7 +10,7 @@ use cog_host::{
     run_log::{Contents, Entries},
     settings::Settings,
 };
-use cog_json::{ToJson as _, Value};
+use cog_json::{Node, Object, ToJson as _, Value};
 use cog_module::{Finder, Module, Origin, Trust, load_manifest};
 use cog_run::{
     RunInput, RunOptions,
@@ -18,7 +18,7 @@ use cog_run::{
     tools::{Approval, Decision},
 };
 use cog_spec::{Code, Envelope, ErrorBody};
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::{
     args::{RunArgs, ToolArgs},
@@ -194,7 +194,7 @@ pub(in crate::commands) struct Conversation {
     /// The ID of its last run.
     id: String,
     /// `_context` of its next run.
-    context: Map<String, serde_json::Value>,
+    context: Object,
     /// Whether the arguments name the module; otherwise the log does.
     pub(super) is_module_given: bool,
 }
@@ -236,35 +236,27 @@ fn accepting(finder: &Finder, name: &str) -> Result<Origin, ErrorBody> {
 }
 
 /// Returns the context of the run that follows: the logged context, with the input and the answer as the last turn.
-fn context_after(contents: &Contents) -> Map<String, serde_json::Value> {
-    let mut input = contents.input.as_ref().map_or(serde_json::Value::Null, Value::to_serde);
-    let context = input.as_object_mut().and_then(|input| input.remove(CONTEXT));
-    let mut context = object(context.unwrap_or_default());
-    let question = contents.args.clone().unwrap_or_else(|| text_of(input));
-    let data = contents.envelope.get("data").map(|data| data.to_value().to_serde()).unwrap_or_default();
-    let mut history = match context.remove(HISTORY) {
-        Some(serde_json::Value::Array(history)) => history,
-        _ => Vec::new(),
-    };
-    history.push(json!({ "role": "user", "content": question }));
-    history.push(json!({ "role": "assistant", "content": text_of(data) }));
-    context.insert(HISTORY.to_owned(), history.into());
+fn context_after(contents: &Contents) -> Object {
+    let input = contents.input.as_ref().map(Value::node);
+    let mut input = input.map(Object::from_node).unwrap_or_default();
+    let context = input.remove(CONTEXT).unwrap_or_default();
+    let mut context = Object::from_node(context.node());
+    let question = contents.args.clone().unwrap_or_else(|| text_of(input.to_value().node()));
+    let data = contents.envelope.get("data").map(text_of).unwrap_or_default();
+    let history = context.remove(HISTORY).unwrap_or_default();
+    let mut history: Vec<Value> = history.elements().map(Node::to_value).collect();
+    history.push(json!({ "role": "user", "content": question }).into());
+    history.push(json!({ "role": "assistant", "content": data }).into());
+    context.insert(HISTORY, cog_json::to_value(&history).unwrap_or_default());
     context
 }
 
 /// Returns the only text of an object; any other value as JSON.
-fn text_of(value: serde_json::Value) -> String {
-    let mut members = value.as_object().into_iter().flat_map(Map::values);
+fn text_of(value: Node<'_>) -> String {
+    let mut members = value.members().map(|(_, member)| member.as_str());
     match (members.next(), members.next()) {
-        (Some(serde_json::Value::String(text)), None) => text.clone(),
-        _ => Value::from(value).to_json(),
-    }
-}
-
-fn object(value: serde_json::Value) -> Map<String, serde_json::Value> {
-    match value {
-        serde_json::Value::Object(members) => members,
-        _ => Map::new(),
+        (Some(Some(text)), None) => text.to_owned(),
+        _ => value.to_string(),
     }
 }
 
@@ -275,31 +267,29 @@ impl Conversation {
     /// E1001 if the input has a conversation of its own.
     pub(super) fn add_to(self, input: RunInput) -> Result<RunInput, ErrorBody> {
         match input {
-            RunInput::Args(text) => Ok(RunInput::ArgsWith(text, self.merged(Map::new())?)),
+            RunInput::Args(text) => Ok(RunInput::ArgsWith(text, self.merged(Object::default())?)),
             RunInput::ArgsWith(text, rest) => {
-                Ok(RunInput::ArgsWith(text, self.merged(object(rest.to_serde()))?))
+                Ok(RunInput::ArgsWith(text, self.merged(Object::from_node(rest.node()))?))
             }
             RunInput::Json(value) if value.is_object() => {
-                Ok(RunInput::Json(self.merged(object(value.to_serde()))?))
+                Ok(RunInput::Json(self.merged(Object::from_node(value.node()))?))
             }
             other => Ok(other), // the check of the input rejects it
         }
     }
 
-    fn merged(mut self, mut input: Map<String, serde_json::Value>) -> Result<Value, ErrorBody> {
+    fn merged(mut self, mut input: Object) -> Result<Value, ErrorBody> {
         let context = match input.remove(CONTEXT) {
-            None => self.context.into(),
-            Some(serde_json::Value::Object(own)) if own.contains_key(HISTORY) => {
-                return Err(two_conversations());
-            }
-            Some(serde_json::Value::Object(own)) => {
-                self.context.extend(own);
-                self.context.into()
+            None => self.context.to_value(),
+            Some(own) if own.get(HISTORY).is_some() => return Err(two_conversations()),
+            Some(own) if own.is_object() => {
+                own.members().for_each(|(name, value)| self.context.insert(name, value.to_value()));
+                self.context.to_value()
             }
             Some(invalid) => invalid, // the check of the input rejects it
         };
-        input.insert(CONTEXT.to_owned(), context);
-        Ok(Value::from(serde_json::Value::from(input)))
+        input.insert(CONTEXT, context);
+        Ok(input.to_value())
     }
 
     /// Returns the note for the user.

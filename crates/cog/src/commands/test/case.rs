@@ -4,14 +4,13 @@
 use std::path::PathBuf;
 
 use cog_host::{Host, Hosted, Use, providers::RecordMode};
-use cog_json::{ToJson as _, Value};
+use cog_json::{Object, ToJson as _, Value};
 use cog_module::{
     Module, Origin,
     golden::{self, GoldenCase, Mismatch},
 };
 use cog_run::{RunInput, RunOptions, Runtime};
 use cog_spec::{Ask, Code, Envelope, ErrorBody, Form, Generation};
-use serde_json::json;
 
 use super::{
     Bench,
@@ -211,10 +210,12 @@ impl Bench<'_> {
         envelope: &Value,
         criterion: &str,
     ) -> Result<Option<String>, ErrorBody> {
-        let answer = envelope.get("data").unwrap_or(envelope.node()).to_serde();
-        let input = json!({ "criterion": criterion, "answer": answer, "input": job.case.input.to_serde() });
+        let answer = envelope.get("data").unwrap_or(envelope.node()).to_value();
+        let criterion = Value::from(serde_json::Value::from(criterion));
+        let members = [("criterion", criterion), ("answer", answer), ("input", job.case.input.clone())];
+        let input: Object = members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let module = self.runtime.load(MODULE)?;
-        let judged = runtime.run(&module, RunInput::Json(Value::from(input)), self.run_options(None)).await;
+        let judged = runtime.run(&module, RunInput::Json(input.to_value()), self.run_options(None)).await;
         if let Some(error) = judged.error() {
             return Err(error.clone());
         }
