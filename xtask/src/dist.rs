@@ -15,6 +15,9 @@ use crate::project::{Outcome, capture, cargo, emptied, execute, say, target_dire
 /// The profile in `Cargo.toml`.
 const PROFILE: &str = "dist";
 
+/// The features of the program of a release.
+const FEATURES: &str = "cogn/nats";
+
 /// The version of every package.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -34,7 +37,9 @@ pub(crate) fn run() -> Outcome {
     let directory = emptied("distribution")?;
     let program = build(&platform)?;
     bare::start(&platform, &program)?;
-    let notices = notices(&platform)?;
+    let metadata = metadata(&platform)?;
+    let notices = notices(&platform, &metadata)?;
+    sbom(&platform, &metadata, &directory)?;
     image(&platform, &program, &notices, &directory)?;
     wheels::build(&platform, &directory)?;
     archive(&platform, &program, &notices, &directory)?;
@@ -47,29 +52,49 @@ pub(crate) fn run() -> Outcome {
 fn build(platform: &Platform) -> Outcome<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--locked", "--profile", PROFILE, "--target", platform.target]);
-    build.args(["--package", "cogn", "--bin", "cog", "--features", "nats"]);
+    build.args(["--package", "cogn", "--bin", "cog", "--features", FEATURES]);
     execute(platform.make_static(&mut build))?;
     Ok(target_directory()?.join(platform.target).join(PROFILE).join(platform.program()))
 }
 
+/// Writes what Cargo knows about everything that is part of the program.
+fn metadata(platform: &Platform) -> Outcome<PathBuf> {
+    let path = emptied("dist-metadata")?.join("metadata.json");
+    let mut about = cargo();
+    about.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", platform.target]);
+    write_new(&path, &capture(about.args(["--features", FEATURES]))?)?;
+    Ok(path)
+}
+
 /// Writes the licences of everything that is part of the program.
-fn notices(platform: &Platform) -> Outcome<PathBuf> {
-    let directory = emptied("dist-notices")?;
-    let metadata = directory.join("metadata.json");
-    let notices = directory.join("THIRD-PARTY.txt");
-    let about = ["metadata", "--format-version", "1", "--locked", "--filter-platform", platform.target];
-    write_new(&metadata, &capture(cargo().args(about))?)?;
+fn notices(platform: &Platform, metadata: &Path) -> Outcome<PathBuf> {
+    let notices = metadata.with_file_name("THIRD-PARTY.txt");
     let mut print = Command::new(wheels::PYTHON);
     print.args(["xtask/src/dist/notices.py", platform.target, "cogn"]).arg(metadata);
     write_new(&notices, &capture(&mut print)?)?;
     Ok(notices)
 }
 
+/// Writes the bill of materials (SBOM) of the program, in the format CycloneDX.
+fn sbom(platform: &Platform, metadata: &Path, directory: &Path) -> Outcome {
+    let mut print = Command::new(wheels::PYTHON);
+    print
+        .args(["xtask/src/dist/sbom.py", platform.target, "cogn", VERSION, commit_time()?.trim()])
+        .arg(metadata);
+    let name = format!("cog-{VERSION}-{}.cdx.json", platform.name);
+    write_new(directory.join(name), &capture(&mut print)?)
+}
+
+/// The time of the commit, in seconds since 1970.
+fn commit_time() -> Outcome<String> {
+    capture(Command::new("git").args(["log", "-1", "--format=%ct"]))
+}
+
 /// Packs the programs with the README and the licences.
 fn archive(platform: &Platform, program: &Path, notices: &Path, directory: &Path) -> Outcome {
     let name = format!("cog-{VERSION}-{}", platform.name);
     let archive = directory.join(format!("{name}.{}", platform.archive()));
-    let time = capture(Command::new("git").args(["log", "-1", "--format=%ct"]))?;
+    let time = commit_time()?;
     let mut pack = Command::new(wheels::PYTHON);
     pack.arg("xtask/src/dist/pack.py").arg(archive).args([&name, time.trim()]).arg(program);
     execute(pack.args(["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]).arg(notices))

@@ -18,7 +18,12 @@ this program, anyone can link it with another version of the library.
 
 
 def reachable(metadata: dict, package: str) -> list[dict]:
-    """The packages that are compiled into a package: no build scripts, no tests."""
+    """The packages from elsewhere that are compiled into a package."""
+    return [one for one in compiled(metadata, package) if one["source"]]
+
+
+def compiled(metadata: dict, package: str) -> list[dict]:
+    """The packages that are compiled into a package, with itself: no build scripts, no macros, no tests."""
     packages = {one["id"]: one for one in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     waiting = [key for key, one in packages.items() if one["name"] == package]
@@ -30,8 +35,7 @@ def reachable(metadata: dict, package: str) -> list[dict]:
             if is_inside and not macro and dependency["pkg"] not in seen:
                 seen.add(dependency["pkg"])
                 waiting.append(dependency["pkg"])
-    others = [packages[key] for key in seen if packages[key]["source"]]
-    return sorted(others, key=lambda one: (one["name"], one["version"]))
+    return sorted((packages[key] for key in seen), key=lambda one: (one["name"], one["version"]))
 
 
 def texts(package: dict) -> list[str]:
@@ -55,5 +59,6 @@ def main(target: str, package: str, metadata: str) -> None:
         print(f"\n{'-' * 80}\n{', '.join(names)}\n\n{text}")
 
 
-sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    main(*sys.argv[1:])
