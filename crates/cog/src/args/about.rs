@@ -10,7 +10,7 @@ use clap::{
     value_parser,
 };
 use cog_provider::vendors::VENDORS;
-use cog_spec::Code;
+use cog_spec::{Code, WarningCode};
 
 use super::OutputArgs;
 
@@ -186,7 +186,10 @@ impl TypedValueParser for CodeParser {
 fn code(text: &str) -> Result<Code, String> {
     let text = text.to_ascii_uppercase();
     let found = text.parse().ok().or_else(|| Code::from_text(&text));
-    found.ok_or_else(|| "unknown code; `cog errors` lists all codes".to_owned())
+    found.ok_or_else(|| match text.parse::<WarningCode>() {
+        Ok(_) => "the code of a warning; docs/spec/envelope.md lists the meaning of each".to_owned(),
+        Err(_) => "unknown code; `cog errors` lists all codes".to_owned(),
+    })
 }
 
 /// `cog completions`.

@@ -145,7 +145,7 @@ pub(super) fn load_run_settings(
     console: &Console,
 ) -> Result<Settings, SettingsError> {
     let settings = Settings::read(flags, environment)?;
-    settings.warnings().iter().for_each(|warning| console.note(&format!("warning: {warning}")));
+    settings.warnings().iter().for_each(|warning| console.caution(warning));
     settings.costly_notes().iter().for_each(|note| console.note(note));
     Ok(settings)
 }

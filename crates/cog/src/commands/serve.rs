@@ -78,7 +78,7 @@ pub(super) fn listen(
     stored.recovery = stored.recovery.filter(|_| serving.resume);
     let broken = cog_server::broken_modules(&runtime);
     for module in &broken {
-        console.note(&format!("warning: module not loaded: {}", module.error.message));
+        console.caution(&format!("module not loaded: {}", module.error.message));
     }
     let modules = runtime.finder().offered().len() - broken.len();
     raise_open_files();
@@ -223,8 +223,7 @@ fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliE
     })?;
     if Tokens::is_exposed(file) {
         let file = file.display();
-        console
-            .note(&format!("warning: other users of this machine can read {file}; run `chmod 600 {file}`"));
+        console.caution(&format!("other users of this machine can read {file}; run `chmod 600 {file}`"));
     }
     Ok(Some(tokens))
 }

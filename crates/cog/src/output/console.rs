@@ -214,6 +214,14 @@ impl Console {
         self.write_stderr(&format!("{} {}", self.err().palette.dim("note:"), printable_lines(text)));
     }
 
+    /// Prints a warning that belongs to no run: `warning: …`.
+    pub(crate) fn caution(&self, text: &str) {
+        if self.logs_json() {
+            return warn!("{text}");
+        }
+        self.write_stderr(&format!("{} {}", self.err().palette.warning("warning:"), printable_lines(text)));
+    }
+
     /// Prints lines of a name and its value.
     pub(crate) fn table(&self, lines: &[(&str, String)]) {
         let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();

@@ -82,6 +82,11 @@ fn unknown_error() {
 }
 
 #[test]
+fn warning_is_no_error() {
+    snapshot!(Place::new().cog(["errors", "W4001"]));
+}
+
+#[test]
 fn capabilities() {
     snapshot!(Place::new().cog(["capabilities"]));
 }
