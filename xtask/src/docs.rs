@@ -39,6 +39,7 @@ create-missing = false
 default-theme = "light"
 preferred-dark-theme = "navy"
 no-section-label = true
+additional-css = ["site.css"]
 additional-js = ["site.js"]
 input-404 = ""
 
@@ -167,6 +168,7 @@ impl Site {
         }
         write_new(source.join("SUMMARY.md"), &self.summary)?;
         write_new(directory.join("site.js"), include_str!("docs.js"))?;
+        write_new(directory.join("site.css"), include_str!("docs.css"))?;
         write_new(directory.join("book.toml"), CONFIGURATION)
     }
 
