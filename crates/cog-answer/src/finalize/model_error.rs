@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value};
 use cog_schema::Violation;
-use cog_spec::{ErrorBody, ErrorOrigin, Meta};
+use cog_spec::{ErrorBody, ErrorCode, ErrorOrigin, Meta};
 
 use super::{Failure, ParsedReply, open};
 use crate::{
@@ -70,8 +70,12 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     violations.extend(error::check(error.node(), &code, &rules.contract));
     let legacy = written.filter(|written| *written != code.as_str());
     let details = details(error.get("details"), legacy);
-    let mut body = ErrorBody::with_code(code, error.get("message")?.as_str()?.to_owned())
-        .with_origin(ErrorOrigin::Model);
+    let message = match (error.get_str("message")?, &code) {
+        // A small model often writes an empty one, which tells a person nothing.
+        (message, ErrorCode::Standard(code)) if message.trim().is_empty() => code.meaning().to_owned(),
+        (message, _) => message.to_owned(),
+    };
+    let mut body = ErrorBody::with_code(code, message).with_origin(ErrorOrigin::Model);
     body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
     body.suggestion = error.get_str("suggestion").map(str::to_owned);
     body.details = details;

@@ -595,6 +595,17 @@ mod errors_of_the_model {
     }
 
     #[test]
+    fn empty_message_is_the_meaning_of_the_code() {
+        for message in ["", " \n"] {
+            let envelope = error(&plain(), json!({ "code": "E2006", "message": message }));
+            assert_eq!(envelope["error"]["message"], cog_spec::Code::AmbiguousInput.meaning());
+        }
+        let declaring = with(|manifest| manifest.error_codes = vec![("E5001".to_owned(), "None".to_owned())]);
+        let declared = error(&declaring, json!({ "code": "E5001", "message": "" }));
+        assert_eq!(declared["error"]["message"], "");
+    }
+
+    #[test]
     fn codes_are_normalised() {
         let declaring = with(|manifest| manifest.error_codes = vec![("E5001".to_owned(), "None".to_owned())]);
         for (said, code, legacy) in [

@@ -31,7 +31,7 @@ use crate::{
     args::{HandoffToArgs, OutputArgs, RunArgs},
     commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
     error::{CliError, Exit},
-    output::{Console, Layout, card},
+    output::{Console, ErrorReport, Layout, card},
 };
 
 /// Runs the module and prints its envelope, also when the run fails.
@@ -452,7 +452,8 @@ impl Run<'_> {
     fn report(&self, envelope: &Envelope) {
         envelope.warnings.iter().for_each(|warning| self.console.warn(warning));
         if let Some(error) = envelope.error() {
-            self.console.error(&error.into());
+            let message = error.attributed_message();
+            self.console.error(&ErrorReport { message: &message, ..ErrorReport::from(error) });
         }
     }
 

@@ -489,6 +489,16 @@ fn key_repeated_by_model_is_masked_in_log_only() {
 }
 
 #[test]
+fn error_of_the_model_names_it_in_a_pipe() {
+    let refusal = r#"{"ok": false, "meta": {"confidence": 0.5, "risk": "low", "explain": "No."},
+        "error": {"code": "E2006", "message": "Which file?"}}"#;
+    let (place, mock) = (Place::new(), Mock::start([Reply::text(refusal)]));
+    let output = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]).output().unwrap();
+    let messages = stderr(&output);
+    assert!(messages.contains("error[E2006]: the model reported: Which file?"), "{messages}");
+}
+
+#[test]
 fn error_in_json_log() {
     let output = Place::new().cog(["info", "nothing", "--log-format", "json"]).output().unwrap();
     let line: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
