@@ -254,6 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn bill_of_materials_names_what_is_part_of_the_program() {
+        let [linux, ..] = &PLATFORMS;
+        let directory = tempfile::tempdir().unwrap();
+        sbom(linux, &metadata(linux).unwrap(), directory.path()).unwrap();
+        let bom = read(directory.path().join(format!("cog-{VERSION}-linux-x86_64.cdx.json"))).unwrap();
+        let bom: serde_json::Value = serde_json::from_str(&bom).unwrap();
+        assert_eq!((&bom["bomFormat"], &bom["specVersion"]), (&"CycloneDX".into(), &"1.6".into()));
+        let components = bom["components"].as_array().unwrap();
+        let has = |name: &str| components.iter().any(|component| component["name"] == name);
+        // A feature of releases, and the C library; but no macro, and nothing that only tests use.
+        assert!(has("async-nats") && has("glibc") && !has("serde_derive") && !has("insta"));
+        for component in components {
+            assert!(component["licenses"].is_array(), "{component}");
+        }
+    }
+
+    #[test]
     fn what_is_larger_than_its_limit_fails() {
         assert_eq!(within("the image", 10, 10), Ok(()));
         assert_eq!(within("the image", 11, 10), Err("the image has 11 bytes, more than 10".to_owned()));
