@@ -408,7 +408,9 @@ pub(super) fn root_cause(error: &dyn Error) -> String {
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    cause.to_string()
+    let text = cause.to_string();
+    // The client does not tell the status of the proxy.
+    if text == "tunnel error: unsuccessful" { "the proxy refused the connection".to_owned() } else { text }
 }
 
 /// Returns whether an error text is about a proxy. The client reports proxy errors only as text.
@@ -497,6 +499,13 @@ mod cause_tests {
     fn other_tls_errors_are_not_certificate_errors() {
         let error = io::Error::other(rustls::Error::HandshakeNotComplete);
         assert_eq!(ConnectErrorKind::find(&error), Some(ConnectErrorKind::Tls));
+    }
+
+    #[test]
+    fn refusal_by_a_proxy_is_named() {
+        let error = io::Error::other("tunnel error: unsuccessful");
+        assert_eq!(root_cause(&error), "the proxy refused the connection");
+        assert_eq!(ConnectErrorKind::find(&error), Some(ConnectErrorKind::Proxy));
     }
 
     #[test]
