@@ -64,7 +64,8 @@ impl Context<'_> {
         let wait =
             retry_after(reply.header("retry-after-ms"), reply.header("retry-after"), reply.header("date"));
         let wait = wait.or_else(|| error.limit?.delay());
-        self.vendor_error(Some(reply.status), &error, wait)
+        let status = error.status.filter(|_| error.is_nested).unwrap_or(reply.status);
+        self.vendor_error(Some(status), &error, wait)
     }
 
     /// Classifies an error that occurred before the first token.

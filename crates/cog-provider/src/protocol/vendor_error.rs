@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use cog_json::{Node, Value};
+use cog_json::{End, Limits, Node, Parser, Value};
 
 use super::reply::{elements, string};
 
@@ -21,6 +21,8 @@ pub struct VendorError {
     pub limit: Option<ReachedLimit>,
     /// The text of the model, if the error is that the vendor's own check rejected it.
     pub generated: Option<String>,
+    /// Whether it was inside the error of a gateway. The status of the gateway's reply then only says that the provider failed.
+    pub is_nested: bool,
 }
 
 impl VendorError {
@@ -40,8 +42,8 @@ impl VendorError {
     }
 
     /// Returns the error in a body, in any of the formats that vendors use: `{error: {message, code | type | status}}`,
-    /// `{error: text}`, `{message}`, `{detail}`, `{error_message, error_code}`, `{base_resp}`, or an array of one of
-    /// these. A gateway's error may contain the error of the provider behind it, which then decides.
+    /// `{error: text}`, `{message}`, `{detail}`, `{error_message, error_code}`, `{base_resp}`, `{statusCode}`, or an array of
+    /// one of these. A gateway's error may contain the error of the provider behind it, which then decides.
     pub(crate) fn read(body: Node<'_>) -> Option<Self> {
         read(body, MAX_DEPTH)
     }
@@ -73,7 +75,8 @@ fn read(body: Node<'_>, depth: u32) -> Option<VendorError> {
     let error = member.or_else(|| failed_base_resp(body)).unwrap_or(body);
     let error = if error.is_array() { error.at(0)? } else { error };
     if let Some(inner) = inner_error(error, depth) {
-        return Some(VendorError { status: inner.status.or_else(|| status_of(error)), ..inner });
+        let status = inner.status.or_else(|| status_of(error)).or_else(|| status_of(body));
+        return Some(VendorError { status, is_nested: true, ..inner });
     }
     if let Some(text) = error.as_str() {
         // `{error: "Bad Request", message: "…"}`: the error is only a name.
@@ -86,7 +89,7 @@ fn read(body: Node<'_>, depth: u32) -> Option<VendorError> {
             ..VendorError::default()
         });
     }
-    let message = MESSAGES.iter().find_map(|key| error.get(key)?.as_str())?;
+    let Some(message) = message_of(error) else { return wordless(error, member.is_some()) };
     Some(VendorError {
         code: code_of(error),
         message: with_location(message, error),
@@ -94,7 +97,32 @@ fn read(body: Node<'_>, depth: u32) -> Option<VendorError> {
         reason: elements(error, "details").find_map(|detail| string(detail, "reason")),
         limit: ReachedLimit::read(error, message),
         generated: string(error, "failed_generation"),
+        is_nested: false,
     })
+}
+
+fn message_of(error: Node<'_>) -> Option<&str> {
+    MESSAGES.iter().find_map(|key| error.get(key)?.as_str())
+}
+
+/// Returns an error without a message: `{error: {type: "overloaded"}}`. Outside a member for errors only a status in numbers is
+/// one, since replies have a `status` and a `type` too.
+fn wordless(error: Node<'_>, is_member: bool) -> Option<VendorError> {
+    if !error.is_object() || error.is_empty() {
+        return None;
+    }
+    let number = CODES.iter().filter_map(|key| error.get(key)).find_map(status_number);
+    if !is_member && number.is_none() {
+        return None;
+    }
+    let code = code_of(error);
+    let message = match (&code, number) {
+        (_, Some(status)) => format!("status {status}"),
+        (Some(code), None) => code.clone(),
+        (None, None) => VendorError::without_message().message,
+    };
+    let limit = ReachedLimit::read(error, &message);
+    Some(VendorError { code, message, status: status_of(error), limit, ..VendorError::default() })
 }
 
 fn code_of(error: Node<'_>) -> Option<String> {
@@ -110,7 +138,7 @@ fn failed_base_resp(body: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Returns the error of the provider behind a gateway: as an object, or as the text of its body in OpenRouter's
-/// `metadata.raw`, in the message, or as the error itself.
+/// `metadata.raw`, in the message, or as the error itself. Gateways also put words around that text.
 fn inner_error(error: Node<'_>, depth: u32) -> Option<VendorError> {
     let depth = depth.checked_sub(1)?;
     let raw = error.pointer("/metadata/raw").or_else(|| error.get("error"));
@@ -120,12 +148,35 @@ fn inner_error(error: Node<'_>, depth: u32) -> Option<VendorError> {
     }
     let text = raw.as_str()?;
     let body = text.trim().trim_start_matches("data:").trim_start();
-    if body.starts_with(['{', '[']) {
-        return read(Value::parse(body).ok()?.node(), depth);
+    if body.starts_with(['{', '['])
+        && let Ok(body) = Value::parse(body)
+    {
+        return read(body.node(), depth);
+    }
+    if let Some(inner) = error_in_words(text, depth) {
+        return Some(inner);
     }
     // A body that is no JSON is the provider's message. A message is itself.
     let is_raw = error.pointer("/metadata/raw").is_some() && !text.trim().is_empty();
-    is_raw.then(|| VendorError { status: status_of(error), ..VendorError::from_text(text) })
+    let is_broken = body.starts_with(['{', '[']);
+    (is_raw && !is_broken).then(|| VendorError { status: status_of(error), ..VendorError::from_text(text) })
+}
+
+/// Returns the error in a message with a body inside it, as LiteLLM and Python's clients write it:
+/// `RateLimitError: PException - {"error": {…}}. Received Model Group=m`, `Error code: 400 - {'error': {…}}`.
+fn error_in_words(text: &str, depth: u32) -> Option<VendorError> {
+    let mut parser = Parser::tolerant(Limits::default());
+    parser.push(text.get(text.find('{')?..)?.as_bytes(), &mut |_| {}).ok()?;
+    let is_one = parser.finish(&mut |_| {}) == Ok(End::Complete) && !parser.has_second_object();
+    let body = parser.into_value().filter(|_| is_one)?;
+    // A message can also quote a part of the request.
+    let is_error = ERRORS.iter().filter_map(|key| body.get(key)).any(|error| {
+        let error = error.at(0).unwrap_or(error);
+        error.is_string() || message_of(error).is_some()
+    });
+    let has_status = CODES.iter().filter_map(|key| body.get(key)).any(|code| status_number(code).is_some());
+    let is_stated = message_of(body.node()).is_some() && has_status;
+    if is_error || is_stated { read(body.node(), depth) } else { None }
 }
 
 /// Adds the location that some vendors send next to the message: `param`, or a list `loc`.
@@ -159,8 +210,22 @@ fn status_number(node: Node<'_>) -> Option<u16> {
 }
 
 /// The numbers of MiniMax and of Zhipu that are no status: a limited rate, a rejected key, an account without money, an invalid request.
-const NUMBERS: &[(u64, u16)] =
-    &[(1002, 429), (1004, 401), (1008, 402), (1113, 402), (1302, 429), (1303, 429), (2013, 400), (2049, 401)];
+const NUMBERS: &[(u64, u16)] = &[
+    (1002, 429),
+    (1004, 401),
+    (1008, 402),
+    // Tokens, connections and their growth.
+    (1039, 429),
+    (1041, 429),
+    (1113, 402),
+    (1302, 429),
+    (1303, 429),
+    (2013, 400),
+    (2045, 429),
+    (2049, 401),
+    // The plan is used up for hours.
+    (2056, 402),
+];
 
 /// The kinds of errors with their statuses: a part of the names that vendors use, in lower case and without separators.
 /// The first one that a name contains applies.
@@ -325,11 +390,19 @@ mod tests {
             (r#"{"base_resp":{"status_code":1008,"status_msg":"m"}}"#, Some("1008"), "m"),
             (r#"{"error":"Bad Request","message":"m","status":400}"#, Some("Bad Request"), "m"),
             (r#"{"type":"error","message":"m","code":null}"#, None, "m"),
+            (r#"{"statusCode":429}"#, Some("429"), "status 429"),
+            (r#"{"error":{"statusCode":503,"requestId":"r"}}"#, Some("503"), "status 503"),
+            (r#"{"error":{"type":"overloaded_error"}}"#, Some("overloaded_error"), "overloaded_error"),
+            (r#"{"errors":[{"traceId":"r"}]}"#, None, "an error without a message"),
         ] {
             let found = found(body).unwrap();
             assert_eq!((found.code.as_deref(), found.message.as_str()), (code, message), "{body}");
         }
-        assert_eq!(found("{}"), None);
+        for body in
+            ["{}", r#"{"status":"completed","code":200}"#, r#"{"type":"overloaded"}"#, r#"{"error":{}}"#]
+        {
+            assert_eq!(found(body), None, "{body}");
+        }
         assert_eq!(found(r#"{"choices":[],"base_resp":{"status_code":0,"status_msg":"success"}}"#), None);
     }
 
@@ -341,6 +414,9 @@ mod tests {
             (r#"{"error":{"message":"m","code":"slow_down","status":503}}"#, Some(503)),
             (r#"{"error":"m","status_code":429}"#, Some(429)),
             (r#"{"message":"m","code":40001}"#, None),
+            (r#"{"base_resp":{"status_code":1039,"status_msg":"m"}}"#, Some(429)),
+            (r#"{"base_resp":{"status_code":2056,"status_msg":"m"}}"#, Some(402)),
+            (r#"{"error":{"httpStatusCode":0,"statusCode":"413"}}"#, Some(413)),
             (r#"{"error":{"message":"m","code":200}}"#, None),
             (r#"{"error":{"message":"m","type":"invalid_request_error"}}"#, Some(400)),
             (r#"{"error":{"message":"m","type":"BadRequestError","code":"x"}}"#, Some(400)),
@@ -379,6 +455,44 @@ mod tests {
         assert_eq!((plain.to_string().as_str(), plain.status), ("upstream is down", Some(502)));
         assert_eq!(found(&raw("")).unwrap().message, "Provider returned error");
         assert_eq!(found(&raw("{broken")).unwrap().message, "Provider returned error");
+    }
+
+    #[test]
+    fn error_inside_the_words_of_a_gateway_decides() {
+        let in_words = |words: &str, code: &str| {
+            let words = serde_json::Value::from(words);
+            format!(r#"{{"error":{{"message":{words},"type":null,"code":"{code}"}}}}"#)
+        };
+        for (words, code, message, status) in [
+            (
+                r#"p.Wrong: P - {"error":{"message":"m","code":"context_length_exceeded"}}"#,
+                "500",
+                "m (context_length_exceeded)",
+                500,
+            ),
+            (
+                r#"gateway: {"error": {"message": "m", "status": "INVALID_ARGUMENT"}}. Group=g"#,
+                "500",
+                "m (INVALID_ARGUMENT)",
+                400,
+            ),
+            ("Error code: 400 - {'error': {'message': \"it's m\", 'code': 402}}", "500", "it's m (402)", 402),
+            (r#"b'{"message": "m", "statusCode": 413}' came back"#, "502", "m (413)", 413),
+            (r#"P - [{"error": {"code": 429, "message": "m"}}]"#, "503", "m (429)", 429),
+        ] {
+            let found = found(&in_words(words, code)).unwrap();
+            assert_eq!((found.to_string().as_str(), found.status), (message, Some(status)), "{words}");
+            assert!(found.is_nested, "{words}");
+        }
+        for words in [
+            r#"schema {"type":"object","properties":{"error":{"type":"string"}}} is not accepted"#,
+            r#"input {"error":{"type":"string"}} is not accepted"#,
+            r#"either {"error":"a"} or {"error":"b"}"#,
+            "no {name}",
+        ] {
+            let found = found(&in_words(words, "400")).unwrap();
+            assert_eq!((found.message.as_str(), found.is_nested), (words, false));
+        }
     }
 
     #[test]

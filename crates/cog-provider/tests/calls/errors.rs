@@ -306,3 +306,44 @@ async fn renamed_limit_of_tokens_is_sent_once_under_each_name() {
         assert!(bodies[0].get(names[1]).is_none() && bodies[1].get(names[0]).is_none());
     }
 }
+
+#[tokio::test]
+async fn error_of_the_provider_behind_a_gateway_decides_over_the_status_of_the_gateway() {
+    let raw = r#"{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"no\"}}"}}}"#;
+    let words = |inner: &str| {
+        let message = format!("gateway.APIError: PException - {inner}. Group=m");
+        json!({ "error": { "message": message, "type": null, "code": "500" } }).to_string()
+    };
+    for (status, body, code, text) in [
+        (502, raw.to_owned(), Code::ProviderUnavailable, "rejected the API key in OPENAI_API_KEY: no"),
+        (
+            500,
+            words(r#"{"error": {"message": "maximum context length", "code": 400}}"#),
+            Code::ContextOverflow,
+            "maximum context length",
+        ),
+        (
+            503,
+            words("{'error': {'message': 'buy more', 'type': 'insufficient_quota', 'code': 402}}"),
+            Code::RateLimited,
+            "the quota of the OpenAI account is used up: buy more",
+        ),
+        (200, r#"{"statusCode": 402}"#.to_owned(), Code::RateLimited, "used up: status 402"),
+        (
+            200,
+            r#"{"base_resp": {"status_code": 2049, "status_msg": "bad"}}"#.to_owned(),
+            Code::ProviderUnavailable,
+            "rejected the API key in OPENAI_API_KEY: bad",
+        ),
+    ] {
+        let mock = Mock::start([Reply::raw(&body).status(status)]);
+        let error = events_of(&provider(Wire::OpenAi, &mock), &simple_request()).await.unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+        assert_eq!((error.code(), mock.requests().len()), (code, 1), "{error}");
+    }
+    // A limit of tokens in a minute passes.
+    let limited = Reply::raw(r#"{"base_resp": {"status_code": 1039, "status_msg": "token limit"}}"#);
+    let mock = Mock::start([limited, Reply::text(ANSWER)]);
+    let events = events_of(&provider(Wire::OpenAi, &mock), &simple_request()).await.unwrap();
+    assert_eq!((answer(&events).as_str(), mock.requests().len()), (ANSWER, 2));
+}
