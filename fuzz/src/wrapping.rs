@@ -158,6 +158,10 @@ impl Builder<'_> {
                 Flow::More
             }
             _ if place.depth == MAX_DEPTH => Flow::More,
+            8 if !place.is_draft => {
+                self.call();
+                Flow::More
+            }
             5 if !place.is_template => self.wrapper(place),
             6 if !place.is_template => self.known(place),
             7 if !place.is_draft => self.sentence(place),
@@ -173,6 +177,23 @@ impl Builder<'_> {
         self.objects += 1;
         self.push(&text);
         self.push("\n");
+    }
+
+    /// A call in words, whose only end is the one of its object.
+    fn call(&mut self) {
+        let name = self.name();
+        let [open, close] = match self.next() % 5 {
+            0 => [format!("{name}("), ")\n".to_owned()],
+            1 => [format!("I use api.{name}(\n"), ")\n".to_owned()],
+            2 => ["Action Input: ".to_owned(), "\n".to_owned()],
+            3 => [format!("TOOL_CALL: {name} "), "\n".to_owned()],
+            _ => ["**Function call:**\n```json\n".to_owned(), "\n```\n".to_owned()],
+        };
+        self.push(&open);
+        let text = object(self.objects);
+        self.objects += 1;
+        self.push(&text);
+        self.push(&close);
     }
 
     fn wrapper(&mut self, place: &Place) -> Flow {

@@ -1,6 +1,7 @@
 //! Parsing JSON as it arrives.
 
 mod build;
+mod call;
 mod drafts;
 mod fragment;
 mod machine;

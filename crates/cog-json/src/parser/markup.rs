@@ -300,6 +300,9 @@ fn tag(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
 }
 
 fn token_in_tag(name: &str, window: &str, length: usize, is_full: bool) -> Option<Look> {
+    if let Some(role) = reserved(name) {
+        return Some(found(Form::Tag, "reserved", role, length));
+    }
     if is_end(name) && name.contains('_') {
         return Some(found(Form::Tag, name, Role::End, length));
     }
@@ -312,6 +315,13 @@ fn token_in_tag(name: &str, window: &str, length: usize, is_full: bool) -> Optio
     }
     let role = if closes(name) { Role::Close } else { Role::Open };
     (KNOWN.contains(&base) || is_tool_call(base)).then(|| found(Form::Tag, base, role, length))
+}
+
+/// Returns the role of a token that a vocabulary reserves. Models open and close their reasoning with two that follow each
+/// other: `<unused94>thought … <unused95>` of MedGemma.
+fn reserved(name: &str) -> Option<Role> {
+    let number: u32 = name.strip_prefix("unused")?.trim_start_matches('_').parse().ok()?;
+    Some(if number.is_multiple_of(2) { Role::Open } else { Role::Close })
 }
 
 /// Reads what follows the name of a tag, up to `>`. Bare words are no attributes, since `x <y and z> w` is prose, unless the

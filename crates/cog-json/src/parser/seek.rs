@@ -8,6 +8,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::parser::call::{self, Arguments};
 use crate::parser::drafts::{Draft, Drafts, Step, first_length};
 use crate::parser::markup;
 use crate::parser::opening::{self, Look};
@@ -35,6 +36,7 @@ pub(super) struct Seeker {
     stops_at_tag: bool,
     /// The tags and markers so far.
     drafts: Drafts,
+    arguments: Arguments,
     /// Whether text with brackets came before a draft, so that the document may be a part of something.
     is_part: bool,
     /// Whether the text has ended.
@@ -48,6 +50,8 @@ enum Phase {
     Prose,
     /// Inside a tag, a channel or the markers of a tool call.
     Draft,
+    /// Inside the arguments of a tool call that has no markers.
+    Arguments,
     /// After `[`.
     InArray,
     /// After `{`.
@@ -87,6 +91,7 @@ impl Seeker {
             tail: 0,
             stops_at_tag: false,
             drafts: Drafts::default(),
+            arguments: Arguments::default(),
             is_part: false,
             is_end: false,
             is_wider: false,
@@ -113,8 +118,10 @@ impl Seeker {
     /// Returns the start of the document, if the text shows it.
     pub(super) fn seek(&mut self, text: &str) -> Option<usize> {
         loop {
-            if let ControlFlow::Break(found) = self.step(text) {
-                return found;
+            match self.step(text) {
+                ControlFlow::Break(Some(start)) if self.is_call(text, start) => self.skip_call(text, start),
+                ControlFlow::Break(found) => return found,
+                ControlFlow::Continue(()) => {}
             }
         }
     }
@@ -169,7 +176,7 @@ impl Seeker {
 
     /// Whether the text ends inside a draft.
     pub(super) fn is_draft(&self) -> bool {
-        self.phase == Phase::Draft
+        matches!(self.phase, Phase::Draft | Phase::Arguments)
     }
 
     /// Returns the marks so far.
@@ -188,13 +195,14 @@ impl Seeker {
     }
 
     fn is_candidate(&self) -> bool {
-        !matches!(self.phase, Phase::Prose | Phase::Draft)
+        !matches!(self.phase, Phase::Prose | Phase::Draft | Phase::Arguments)
     }
 
     fn step(&mut self, text: &str) -> SeekStep {
         let bytes = text.as_bytes();
         match self.phase {
             Phase::Draft => self.skip_draft(text),
+            Phase::Arguments => self.skip_arguments(bytes),
             Phase::Prose => self.skip_prose(text),
             Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(text),
             Phase::Key(quote) => self.read_key(bytes, quote),
@@ -209,6 +217,41 @@ impl Seeker {
                 self.pos = pos;
                 ControlFlow::Break(None)
             }
+        }
+    }
+
+    /// Whether the object that was found is the arguments of a tool call that has no markers.
+    fn is_call(&self, text: &str, start: usize) -> bool {
+        let has_called = self.drafts.kind == Some(Draft::ToolCall);
+        call::precedes(text.get(..start).unwrap_or_default(), has_called)
+    }
+
+    /// Continues at the object that was found, which is a draft.
+    fn skip_call(&mut self, text: &str, start: usize) {
+        self.note_part(text, start);
+        self.drafts.kind = Some(Draft::ToolCall);
+        self.arguments = Arguments::default();
+        self.is_wider = false;
+        self.pos = start;
+        self.phase = Phase::Arguments;
+    }
+
+    fn skip_arguments(&mut self, bytes: &[u8]) -> SeekStep {
+        match self.arguments.end(bytes, self.pos) {
+            Some(end) => self.end_draft(end),
+            None => {
+                self.pos = bytes.len();
+                ControlFlow::Break(None)
+            }
+        }
+    }
+
+    /// Notes the brackets before a draft. After a document `body` does not move, and the same text would be searched for each
+    /// draft.
+    fn note_part(&mut self, text: &str, draft: usize) {
+        if !self.stops_at_tag {
+            let before = text.get(self.body..draft).unwrap_or_default();
+            self.is_part |= before.contains(['[', '{']);
         }
     }
 
@@ -239,11 +282,7 @@ impl Seeker {
     fn pass_mark(&mut self, text: &str) -> SeekStep {
         match self.drafts.step(text, self.pos, self.is_end) {
             Step::Opened(end) => {
-                // After a document `body` does not move, and the same text would be searched for each mark.
-                if !self.stops_at_tag {
-                    let before = text.get(self.body..self.pos).unwrap_or_default();
-                    self.is_part |= before.contains(['[', '{']);
-                }
+                self.note_part(text, self.pos);
                 self.pos = end;
                 self.go_on(Phase::Draft)
             }

@@ -148,6 +148,72 @@ fn arguments_of_tool_calls_are_no_answer() {
     }
 }
 
+/// What follows the object of such a call may be the answer.
+#[test]
+fn arguments_of_calls_in_words_are_no_answer() {
+    for call in [
+        "look_up(DRAFT)",
+        "I use look_up(\n  DRAFT\n)",
+        "```python\nlook_up(DRAFT)\n```",
+        "[look_up(DRAFT)]",
+        "print(api.look_up(DRAFT))",
+        "look_up([DRAFT, DRAFT])",
+        "look_up({\"a\":\"}) \\\" {\",\"b\":[{}]})",
+        "look_up({a: 'x'})",
+        "Thought: I look.\nAction: look_up\nAction Input: DRAFT\nObservation: DRAFT\n",
+        "**Action Input:**\n```json\nDRAFT\n```",
+        "TOOL_CALL: DRAFT",
+        "TOOL_CALL: look_up DRAFT\nTOOL_CALL: look_up DRAFT",
+        "Tool call 1 = `look_up` DRAFT",
+        "Function call:\nDRAFT",
+        "<unused94>thought\nMaybe DRAFT. <unused95>look_up(DRAFT)",
+    ] {
+        assert_eq!(read(call), Err(SyntaxErrorKind::OnlyToolCall), "{call}");
+        assert_eq!(read(&format!("{call}\nREAL")), Ok(REAL.to_owned()), "{call}");
+        assert_eq!(read(&format!("REAL\n{call}")), Ok(REAL.to_owned()), "{call}");
+        assert_eq!(read(&format!("{call}\nFinal Answer: REAL")), Ok(REAL.to_owned()), "{call}");
+        assert_eq!(read(&format!("{call} REAL REAL")), Ok("several".to_owned()), "{call}");
+    }
+    for text in
+        ["look_up({\"a\":", "look_up(DRAFT, \"b", "Action Input: {\"a\":\"b\"", "look_up(DRAFT)\n{\"a\":"]
+    {
+        assert!(!matches!(read(text), Ok(text) if text.starts_with('{')), "{text}");
+    }
+    for text in [
+        "print(REAL)",
+        "print(json.dumps(REAL))",
+        "console.log(REAL);",
+        "answer(REAL)",
+        "(REAL)",
+        "Here it is (REAL)",
+        "Action: REAL",
+        "Arguments: REAL",
+        "The function call is right.\nREAL",
+        "I looked it up with look_up(). REAL",
+        "So look_up(x) it is: REAL",
+        "Observation: REAL",
+        "结果(REAL)",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    let array = r#"["as in f({\"a\":1})",{"b":2}]"#;
+    assert_eq!(read(array), Ok(array.to_owned()));
+}
+
+#[test]
+fn reserved_tokens_open_and_close_reasoning() {
+    for text in [
+        "<unused94>thought\nDRAFT<unused95>REAL",
+        "DRAFT or so<unused95>\nREAL",
+        "<unused12>DRAFT<unused13>\n```json\nREAL\n```",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    for text in ["<unused94>thought\nDRAFT", "<unused94>DRAFT<unused95>", "<unused94>REAL"] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
+    }
+}
+
 #[test]
 fn wrappers_are_taken_off() {
     for text in [

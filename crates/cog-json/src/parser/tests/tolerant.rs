@@ -81,7 +81,7 @@ fn brackets_in_prose_are_not_the_document() {
         "(as said) ",
         "const answer = ",
         "Here it is (in full):\n",
-        "f(",
+        "f (",
         "e.g. (like ",
         "(see above) answer: ",
         "[/* c */: ] ",
