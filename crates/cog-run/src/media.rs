@@ -23,7 +23,7 @@ use self::generated::{Base64, PendingDelivery, reject, value_at};
 pub(crate) use self::{
     artifacts::ArtifactTexts,
     cited::CitedMedia,
-    generated::{GeneratedMedia, MediaSink, limits, parts_of},
+    generated::{GeneratedMedia, MediaSink, MissingMedia, limits, parts_of},
 };
 use crate::{call_log::CallLog, error::media_rejected, input::CheckedInput};
 

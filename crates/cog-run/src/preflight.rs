@@ -9,7 +9,7 @@ use cog_module::Module;
 use cog_provider::{ModelRequest, OFFLINE, Provider, ToolRequest};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Budget, Caller, provider::COMPOSITION};
+use crate::{Budget, Caller, media::MissingMedia, provider::COMPOSITION};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -24,21 +24,21 @@ pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBod
     Err(ErrorBody::new(Code::PermissionDenied, message))
 }
 
-/// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns warnings for
-/// optional media that it cannot generate. An empty model is the provider's default.
+/// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns the optional media that it cannot
+/// generate. An empty model is the provider's default.
 pub(crate) fn media_output(
     module: &Module,
     provider: &dyn Provider,
     model: &str,
     delivery: &Delivery,
-) -> Result<Vec<Warning>, ErrorBody> {
+) -> Result<Vec<MissingMedia>, ErrorBody> {
     let wanted = &module.manifest.modalities.output;
     let types: Vec<&str> = wanted.iter().flat_map(|kind| kind.output_types()).copied().collect();
     if types.is_empty() || !calls_model(provider) {
         return Ok(Vec::new());
     }
     let generated = provider.info().output_media(model);
-    let mut warnings = Vec::new();
+    let mut missing = Vec::new();
     for slot in module.contract.named_media_outputs(&types, delivery.kind()) {
         let kinds: Vec<Modality> = wanted
             .iter()
@@ -58,9 +58,10 @@ pub(crate) fn media_output(
                 "Choose a model that can, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio.",
             ));
         }
-        warnings.push(Warning::new(WarningCode::MediaNotGenerated, message));
+        let warning = Warning::new(WarningCode::MediaNotGenerated, message);
+        missing.push(MissingMedia { path: slot.path, warning });
     }
-    Ok(warnings)
+    Ok(missing)
 }
 
 /// Checks that no budget is spent, and that the price of each model is known if one limits the cost.

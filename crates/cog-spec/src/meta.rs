@@ -258,6 +258,8 @@ string_enum! {
         FillRisk = "fill_risk",
         /// `meta.explain` was absent and filled.
         FillExplain = "fill_explain",
+        /// What a model states about a generated media file was replaced with what the file says.
+        MediaFact = "media_fact",
         /// White space around `meta.explain` was trimmed.
         TrimExplain = "trim_explain",
         /// `meta.explain` was truncated to 280 characters (ruling R23).

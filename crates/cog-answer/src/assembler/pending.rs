@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use cog_harmony::citation::Sources;
-use cog_json::{Node, Segment, ToJson, Value};
+use cog_json::{Node, Path, Segment, ToJson, Value};
 use cog_schema::{MediaSlot, Placement, Violation};
-use cog_spec::{Chunk, Code, ErrorBody, RationalePlace, Usage, Warning};
+use cog_spec::{Chunk, Code, ErrorBody, RationalePlace, RepairRule, Usage, Warning};
 
 use super::{Assembler, Finish};
 use crate::{
@@ -66,8 +66,8 @@ impl PendingReply {
 
     /// Returns the slots of the media that the model itself wrote into its data.
     ///
-    /// What the model states about such a media item is checked here, because [`PendingReply::put`] replaces it with what the
-    /// bytes say: a wrong statement would be mended without an entry in the ledger (ruling R25).
+    /// The types of what the model states about such a media item are checked here, because [`PendingReply::put`] replaces it with
+    /// what the bytes say (ruling R25). A wrong value of the right type is for [`PendingReply::note_fact`].
     pub fn written(&mut self) -> Vec<MediaSlot> {
         let Some(data) = self.data() else { return Vec::new() };
         let slots = self.assembler.rules.contract.media_outputs(data.node());
@@ -143,6 +143,13 @@ impl PendingReply {
     /// Returns whether a media item was rejected, so that the answer is invalid.
     pub fn is_refused(&self) -> bool {
         !self.refused.is_empty()
+    }
+
+    /// Records a fact of a media item that the file has shown to be another one, with both sizes in bytes (ruling R26).
+    pub fn note_fact(&mut self, path: &Path, before: usize, after: usize) {
+        if let Ok(complete) = &mut self.ended {
+            complete.parsed.ledger.note_sizes(RepairRule::MediaFact, &path.to_string(), before, after);
+        }
     }
 
     /// Adds a warning.

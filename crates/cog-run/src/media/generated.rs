@@ -4,7 +4,7 @@ use std::{io::Read as _, path::PathBuf, sync::Arc};
 
 use cog_answer::{PendingReply, PlacedValue};
 use cog_harmony::{Detail, Part, VideoFrame};
-use cog_json::{Limits, Node, ToJson, Value, Writer};
+use cog_json::{Limits, Node, Path, ToJson, Value, Writer};
 use cog_media::{
     Access, Delivery, DeliveryPlace, Fetcher, LimitKind, Media, MediaDeclaration, MediaError, MediaPart,
     MediaRules, PartKind, ProcessedMedia, Store, StoredUrl, Tool, check, decode_base64, encode_base64,
@@ -24,8 +24,16 @@ pub(crate) struct MediaSink {
     delivery: Delivery,
     owner: Option<String>,
     module: String,
+    /// The optional media that the model cannot generate. It can still write them into its JSON.
+    pub(crate) not_generated: Vec<MissingMedia>,
     /// Whether the answer is an offline one, which may have text where a media item belongs.
     pub(super) is_lenient: bool,
+}
+
+/// A media field that stays empty unless the model writes it itself.
+pub(crate) struct MissingMedia {
+    pub(crate) path: Path,
+    pub(crate) warning: Warning,
 }
 
 /// A media item that arrived next to the text of a reply.
@@ -61,6 +69,7 @@ impl MediaSink {
             delivery,
             owner,
             module: module.manifest.name.clone(),
+            not_generated: Vec::new(),
             is_lenient,
         }
     }
@@ -128,7 +137,20 @@ impl MediaSink {
             placed.push(self.deliver(pending, one, &data).await?);
         }
         pending.put(&placed);
+        self.warn_of_missing(pending);
         Ok(())
+    }
+
+    /// Warns about each media field that is empty because the model cannot generate it.
+    fn warn_of_missing(&self, pending: &mut PendingReply) {
+        let Some(data) = pending.data() else { return };
+        for MissingMedia { path, warning } in &self.not_generated {
+            let pointer = path.pointer();
+            let value = pointer.strip_prefix("/data").and_then(|pointer| data.pointer(pointer));
+            if value.is_none_or(Node::is_null) {
+                pending.warn(warning.clone());
+            }
+        }
     }
 
     /// Assigns a location to each media item next to the text.
@@ -192,7 +214,13 @@ impl MediaSink {
         let content = content.map_err(|error| ErrorBody::from(&error))?;
         let own = value_at(data, &slot).filter(|own| own.is_object()).map(|own| data.child(own));
         let path = slot.path.clone();
-        Ok(PlacedValue { path, value: Box::new(Output { slot, media, content, params, own }) })
+        let output = Output { slot, media, content, params, own };
+        for (member, before, after) in output.corrected() {
+            let mut path = path.clone();
+            path.push_key(member);
+            pending.note_fact(&path, before, after);
+        }
+        Ok(PlacedValue { path, value: Box::new(output) })
     }
 
     /// Returns whether a media item is of a kind that the module does not generate.
@@ -293,14 +321,36 @@ impl Base64 {
 }
 
 impl Output {
-    fn write_facts(&self, w: &mut Writer<'_>) {
+    /// Returns what the file says of itself.
+    fn facts(&self) -> [(&'static str, Option<u64>); 3] {
         let media = self.media.info();
-        let facts = [
+        [
             ("width", media.width.map(u64::from)),
             ("height", media.height.map(u64::from)),
             ("duration_ms", media.duration_ms),
-        ];
-        for (member, value) in facts.into_iter().filter(|(member, _)| self.slot.allows(member)) {
+        ]
+    }
+
+    /// Returns the members in which the model states something else than the file says, with the sizes of both in bytes.
+    fn corrected(&self) -> Vec<(&'static str, usize, usize)> {
+        let Some(own) = &self.own else { return Vec::new() };
+        let stated = |member: &str| own.get(member).filter(|stated| !stated.is_null());
+        let mut found = Vec::new();
+        for (member, fact) in self.facts() {
+            if let Some(stated) = stated(member).filter(|stated| stated.as_u64() != fact) {
+                let fact = fact.filter(|_| self.slot.allows(member));
+                found.push((member, stated.to_json().len(), fact.map_or(0, |fact| fact.to_json().len())));
+            }
+        }
+        let media_type = self.media.media_type();
+        if let Some(stated) = stated("media_type").filter(|stated| stated.as_str() != Some(media_type)) {
+            found.push(("media_type", stated.to_json().len(), media_type.to_json().len()));
+        }
+        found
+    }
+
+    fn write_facts(&self, w: &mut Writer<'_>) {
+        for (member, value) in self.facts().into_iter().filter(|(member, _)| self.slot.allows(member)) {
             w.optional(member, &value);
         }
     }

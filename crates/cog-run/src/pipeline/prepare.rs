@@ -15,7 +15,7 @@ use crate::{
     events::{Recorder, RunScope},
     form,
     input::CheckedInput,
-    media::{MediaSink, Sources},
+    media::{MediaSink, MissingMedia, Sources},
     module_context::{ContextSink, ContextSources, InputContext},
     offline,
     plan::{Plan, PreparedRun, answer_rules, handoff_rules, misaddressed},
@@ -104,6 +104,8 @@ struct Call {
     timeout: Duration,
     timeout_setting: &'static str,
     warnings: Vec<Warning>,
+    /// The optional media of the answer that the model cannot generate.
+    not_generated: Vec<MissingMedia>,
 }
 
 impl Run<'_> {
@@ -137,7 +139,9 @@ impl Run<'_> {
         // Before the checks of the model: a model may accept no schema together with tools.
         let (tools, missing) = self.tools(&chain, accepted, continued)?;
         warnings.extend(missing);
-        warnings.extend(chain.check(module, self.model(), &options.delivery, tools.is_some())?);
+        let (not_generated, preferences) =
+            chain.check(module, self.model(), &options.delivery, tools.is_some())?;
+        warnings.extend(preferences);
         let mut spec = self.spec(input, tools.as_deref());
         let (timeout, timeout_setting) = self.timeout();
         let first = chain.first.as_ref();
@@ -156,7 +160,7 @@ impl Run<'_> {
         request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
         warnings.extend(omitted);
         warnings.extend(spec.form_choice(first, self.model()).warning);
-        Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings })
+        Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings, not_generated })
     }
 
     /// Returns the media and text files that the input names; none if it names none.
@@ -256,13 +260,14 @@ impl Run<'_> {
     ) -> Result<Plan, ErrorBody> {
         let Self { state, module, options, context, .. } = self;
         let scope = self.scope();
-        let media_sink = MediaSink::new(
+        let mut media_sink = MediaSink::new(
             module,
             self.access(),
             options.delivery.clone(),
             options.owner.clone(),
             call.chain.is_offline,
         );
+        media_sink.not_generated = call.not_generated;
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
         preflight::budgets(&budgets, provider.as_ref(), self.model(), &others)?;
         let parts = self.composition.map(|composition| {
@@ -369,21 +374,21 @@ impl Chain {
         }
     }
 
-    /// Checks that each provider has what the module requires. Returns the warnings about the first one, which is called
-    /// with this model.
+    /// Checks that each provider has what the module requires. Returns what the first one, which is called with this model, cannot
+    /// generate, and the warnings about it.
     fn check(
         &self,
         module: &Module,
         model: &str,
         delivery: &Delivery,
         has_tools: bool,
-    ) -> Result<Vec<Warning>, ErrorBody> {
-        let warnings = check(module, self.first.as_ref(), model, delivery, has_tools)?;
+    ) -> Result<(Vec<MissingMedia>, Vec<Warning>), ErrorBody> {
+        let found = check(module, self.first.as_ref(), model, delivery, has_tools)?;
         for other in &self.others {
             // The driver calls each fallback with its own model.
             check(module, other.as_ref(), "", delivery, has_tools)?;
         }
-        Ok(warnings)
+        Ok(found)
     }
 
     /// Returns the keys of all providers, which never appear in an answer.
@@ -414,8 +419,8 @@ fn check(
     model: &str,
     delivery: &Delivery,
     has_tools: bool,
-) -> Result<Vec<Warning>, ErrorBody> {
-    let mut warnings = preflight::media_output(module, provider, model, delivery)?;
-    warnings.extend(preflight::requirements(&module.manifest, provider, model, has_tools)?);
-    Ok(warnings)
+) -> Result<(Vec<MissingMedia>, Vec<Warning>), ErrorBody> {
+    let not_generated = preflight::media_output(module, provider, model, delivery)?;
+    let warnings = preflight::requirements(&module.manifest, provider, model, has_tools)?;
+    Ok((not_generated, warnings))
 }

@@ -213,6 +213,43 @@ async fn members_beside_an_image_are_retained() {
     let image = &data(&envelope)["image"];
     assert_eq!((&image["alt"], &image["media_type"]), (&json!("A cat"), &json!("image/png")));
     assert_eq!(image["width"], 1);
+    assert_eq!(
+        repairs(&envelope),
+        ["media_fact data.image.width 1 1", "media_fact data.image.media_type 12 11"]
+    );
+}
+
+/// Returns the entries of the ledger: rule, path, and the sizes before and after.
+fn repairs(envelope: &Envelope) -> Vec<String> {
+    let entries = envelope.meta.runtime.repairs.iter();
+    let size = |size: &Option<cog_json::Value>| size.as_ref().unwrap().to_json();
+    entries
+        .map(|one| format!("{} {} {} {}", one.rule.as_str(), one.path, size(&one.before), size(&one.after)))
+        .collect()
+}
+
+#[tokio::test]
+async fn each_corrected_fact_of_written_media_is_in_the_ledger() {
+    for (facts, expected) in [
+        (json!({ "width": 1, "height": 1, "duration_ms": null }), vec![]),
+        (json!({ "width": 640, "height": 1 }), vec!["media_fact data.image.width 3 1"]),
+        (
+            json!({ "width": 1, "height": 48, "duration_ms": 5 }),
+            vec!["media_fact data.image.height 2 1", "media_fact data.image.duration_ms 1 0"],
+        ),
+    ] {
+        let mut image = json!({ "type": "base64", "media_type": "image/png", "data": PNG });
+        image.as_object_mut().unwrap().extend(facts.as_object().unwrap().clone());
+        let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {image}"));
+        let (_, envelope) = chunks(&artist(&[]), &[text(&answer)], RunOptions::default()).await;
+        assert_eq!(
+            (&data(&envelope)["image"]["width"], repairs(&envelope)),
+            (&json!(1), expected.iter().map(|one| (*one).to_owned()).collect())
+        );
+        let strict = RunOptions { strict: true, ..RunOptions::default() };
+        let (_, envelope) = chunks(&artist(&[]), &[text(&answer)], strict).await;
+        assert_eq!(envelope.is_ok(), expected.is_empty(), "{facts}");
+    }
 }
 
 #[tokio::test]
@@ -382,6 +419,14 @@ async fn unsupported_output_media_fail_without_a_call() {
     let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W4014");
+    // The model has written it instead.
+    let image = json!({ "type": "base64", "media_type": "image/png", "data": PNG });
+    let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {image}"));
+    let (_, runtime, module) =
+        runtime_with(Scripted::replying(&answer).generating(&[Modality::Audio]), &directory);
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
+    assert_eq!(data(&envelope)["image"]["data"], PNG);
+    assert_eq!(envelope.warnings, []);
 }
 
 #[tokio::test]
