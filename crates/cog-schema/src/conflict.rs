@@ -11,8 +11,9 @@ use serde_json::Value;
 use crate::{
     contract::Contract,
     graph::{Id, SchemaNode},
+    pattern::matches_only_blank,
     shape::Types,
-    subschema::names,
+    subschema::{is_annotation, names},
     violation::SchemaError,
     wording::quoted,
 };
@@ -80,11 +81,11 @@ impl Contract {
     pub fn conflicts(&self) -> Vec<SchemaError> {
         let data = if self.facts.requires_rationale { RATIONALE } else { &[] };
         let meta = if self.rules.tier == Some(Tier::Exec) { EXEC_META } else { META };
-        // Answers of v1 and v2.1 have no envelope: their data can have any type, and their meta is filled. Data of another type than
-        // an object needs no rationale.
+        // The data of an envelope is an object. Answers of v1 and v2.1 have no envelope: their data can have any type, and their
+        // meta is filled. Data of another type than an object needs no rationale.
         let is_envelope = self.rules.format.asks_for_envelope();
         let types = self.shape("data").map_or(Types::ANY, |data| data.types());
-        let is_object = types == Types::OBJECT || is_envelope && types == Types::ANY;
+        let is_object = types == Types::OBJECT || is_envelope;
         let data = if is_object { Demand::Object(data) } else { Demand::Any };
         let meta = if is_envelope { Demand::Object(meta) } else { Demand::Any };
         let mut found = Vec::new();
@@ -207,6 +208,7 @@ impl<'a> Search<'a> {
         }
         self.prove_type(&certain, wanted)
             .or_else(|| self.prove_members(ids, &certain, wanted))
+            .or_else(|| self.prove_not(&certain, wanted))
             .or_else(|| self.prove_branches(ids, &certain, wanted))
     }
 
@@ -245,23 +247,34 @@ impl<'a> Search<'a> {
         (!is_possible).then(|| Proof::no_value(pointer, wanted))
     }
 
-    /// Compares types and bounds.
-    fn prove_type(&self, certain: &[&SchemaNode], wanted: (&'static str, Demand)) -> Option<Proof> {
-        let mut types = wanted.1.types();
+    /// Returns the types that are allowed, or the keyword that leaves none.
+    fn types(&self, certain: &[&SchemaNode], wanted: Demand) -> Result<Types, String> {
+        let mut types = wanted.types();
         for shape in certain {
             let Some(named) = self.contract.keyword(shape, "type") else { continue };
             types = types.and(Types::from_keyword(named));
             if types == Types::default() {
-                let pointer = format!("{}/type", shape.pointer);
-                return Some(Proof::no_value(pointer, wanted));
+                return Err(format!("{}/type", shape.pointer));
             }
+        }
+        Ok(types)
+    }
+
+    /// Compares types and bounds.
+    fn prove_type(&self, certain: &[&SchemaNode], wanted: (&'static str, Demand)) -> Option<Proof> {
+        let types = match self.types(certain, wanted.1) {
+            Ok(types) => types,
+            Err(pointer) => return Some(Proof::no_value(pointer, wanted)),
+        };
+        if let Some(proof) = self.prove_not_empty(certain, types, wanted) {
+            return Some(proof);
         }
         let [low, high] = match types {
             Types::NUMBER | Types::INTEGER => ["minimum", "maximum"],
             Types::STRING => ["minLength", "maxLength"],
             Types::ARRAY => ["minItems", "maxItems"],
             Types::OBJECT => ["minProperties", "maxProperties"],
-            _ => return self.prove_not_empty(certain, types, wanted),
+            _ => return None,
         };
         let mut bounds = Bounds::default();
         for shape in certain {
@@ -291,11 +304,19 @@ impl<'a> Search<'a> {
         types: Types,
         wanted: (&'static str, Demand),
     ) -> Option<Proof> {
-        let is_text = wanted.1 == Demand::NotEmpty && types.and(Types::STRING.or(Types::NULL)) == types;
-        let shape = certain.iter().find(|shape| {
-            is_text && self.contract.keyword(shape, "maxLength").and_then(Value::as_f64) == Some(0.0)
-        })?;
-        Some(Proof::no_value(format!("{}/maxLength", shape.pointer), wanted))
+        if wanted.1 != Demand::NotEmpty || types.and(Types::STRING.or(Types::NULL)) != types {
+            return None;
+        }
+        certain.iter().find_map(|shape| {
+            let is_zero = self.contract.keyword(shape, "maxLength").and_then(Value::as_f64) == Some(0.0);
+            let pattern = self.contract.keyword(shape, "pattern").and_then(Value::as_str);
+            let keyword = match pattern {
+                _ if is_zero => "maxLength",
+                Some(pattern) if matches_only_blank(pattern) => "pattern",
+                _ => return None,
+            };
+            Some(Proof::no_value(format!("{}/{keyword}", shape.pointer), wanted))
+        })
     }
 
     /// Examines the members that an object certainly has.
@@ -315,17 +336,9 @@ impl<'a> Search<'a> {
         if !is_object {
             return None;
         }
-        let demanded = if let Demand::Object(members) = wanted.1 { members } else { &[] };
-        let required = certain.iter().flat_map(|shape| names(self.contract.keyword(shape, "required")));
-        let others = required.filter(|name| demanded.iter().all(|(known, _)| known != name));
-        let others: Vec<(&str, (&'static str, Demand))> =
-            others.map(|name| (name, ("", Demand::Any))).collect();
-        let members = demanded.iter().map(|(name, demand)| (*name, (*name, *demand))).chain(others);
-        for (name, wanted) in members {
-            if let Some(closed) =
-                certain.iter().find(|shape| shape.is_closed() && shape.property(name).is_none())
-            {
-                let pointer = format!("{}/additionalProperties", closed.pointer);
+        let members = self.members(certain, wanted.1);
+        for (name, wanted) in members.iter().copied() {
+            if let Some(pointer) = certain.iter().find_map(|shape| self.forbids(shape, name)) {
                 let what = format!("{} is required, and only other fields are allowed", quoted(name));
                 let reason = match wanted.1 {
                     Demand::Any if wanted.0.is_empty() => Reason::Schema(what),
@@ -338,7 +351,86 @@ impl<'a> Search<'a> {
                 return Some(proof);
             }
         }
-        None
+        certain.iter().find_map(|shape| {
+            let max = self.contract.keyword(shape, "maxProperties")?.as_f64()?;
+            let required: Vec<String> = members.iter().map(|(name, _)| quoted(name)).collect();
+            let what =
+                format!("at most {max} fields are allowed, and these are required: {}", required.join(", "));
+            let pointer = format!("{}/maxProperties", shape.pointer);
+            (members.len() as f64 > max).then(|| Proof { pointer, reason: Reason::Schema(what) })
+        })
+    }
+
+    /// Returns the members that an object certainly has, with what is required of each.
+    fn members(&self, certain: &[&'a SchemaNode], wanted: Demand) -> Vec<(&'a str, (&'static str, Demand))> {
+        let demanded = if let Demand::Object(members) = wanted { members } else { &[] };
+        let mut members: Vec<(&str, (&'static str, Demand))> =
+            demanded.iter().map(|(name, demand)| (*name, (*name, *demand))).collect();
+        for name in certain.iter().flat_map(|shape| names(self.contract.keyword(shape, "required"))) {
+            if members.iter().all(|(known, _)| *known != name) {
+                members.push((name, ("", Demand::Any)));
+            }
+        }
+        members
+    }
+
+    /// Returns the keyword by which a schema allows no member of this name.
+    fn forbids(&self, shape: &SchemaNode, name: &str) -> Option<String> {
+        if shape.forbids(name) {
+            return Some(format!("{}/additionalProperties", shape.pointer));
+        }
+        let pointer = format!("{}/propertyNames", shape.pointer);
+        let names = self.contract.graph.at(&pointer)?;
+        (!self.accepts(&[names], &Value::from(name))).then_some(pointer)
+    }
+
+    /// Returns the `not` whose schema accepts every value that is still possible.
+    fn prove_not(&self, certain: &[&'a SchemaNode], wanted: (&'static str, Demand)) -> Option<Proof> {
+        let shape = certain.iter().find(|shape| {
+            shape.links.not.is_some_and(|id| self.accepts_all(id, certain, wanted.1, MAX_DEPTH))
+        })?;
+        let pointer = format!("{}/not", shape.pointer);
+        match wanted.1 {
+            Demand::Object(_) => {
+                let what = "this excludes every object with the required fields".to_owned();
+                Some(Proof { pointer, reason: Reason::Schema(what) })
+            }
+            _ => Some(Proof::no_value(pointer, wanted)),
+        }
+    }
+
+    /// Returns whether a schema certainly accepts each value that the `certain` schemas and the demand allow.
+    fn accepts_all(&self, id: Id, certain: &[&'a SchemaNode], wanted: Demand, depth: usize) -> bool {
+        let shape = self.contract.graph.get(id);
+        let schema = self.contract.document().pointer(&shape.pointer);
+        let keywords = match schema {
+            Some(Value::Object(keywords)) if depth > 0 => keywords,
+            schema => return schema == Some(&Value::Bool(true)),
+        };
+        let Ok(types) = self.types(certain, wanted) else { return true };
+        let is_filled = wanted == Demand::NotEmpty;
+        keywords.iter().filter(|(keyword, _)| !is_annotation(keyword)).all(|(keyword, value)| {
+            let accepts = |id: &Id| self.accepts_all(*id, certain, wanted, depth - 1);
+            match keyword.as_str() {
+                "allOf" => shape.links.all.iter().all(accepts),
+                "anyOf" => shape.links.any.iter().any(accepts),
+                "type" => types.and(Types::from_keyword(value)) == types,
+                "required" => {
+                    let members = self.members(certain, wanted);
+                    let is_member = |name: &str| members.iter().any(|(known, _)| *known == name);
+                    types == Types::OBJECT && names(Some(value)).all(is_member)
+                }
+                "minProperties" => {
+                    let least = self.members(certain, wanted).len().max(usize::from(is_filled));
+                    types == Types::OBJECT && value.as_f64().is_some_and(|min| min <= least as f64)
+                }
+                "minLength" | "minItems" => {
+                    let of = if keyword == "minItems" { Types::ARRAY } else { Types::STRING };
+                    types == of && is_filled && value.as_f64().is_some_and(|min| min <= 1.0)
+                }
+                _ => false,
+            }
+        })
     }
 
     /// Examines the alternatives: if none of a list is possible, no value is.

@@ -54,6 +54,30 @@ pub(crate) fn with_plain_classes(pattern: &str) -> String {
     text
 }
 
+/// Returns whether a pattern certainly matches only text without a visible character.
+pub(crate) fn matches_only_blank(pattern: &str) -> bool {
+    regex_syntax::parse(pattern).is_ok_and(|parsed| {
+        let sides = parsed.properties();
+        let is_whole =
+            sides.look_set_prefix().contains(Look::Start) && sides.look_set_suffix().contains(Look::End);
+        is_whole && has_only_blank_parts(&parsed)
+    })
+}
+
+fn has_only_blank_parts(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => std::str::from_utf8(&literal.0).is_ok_and(|text| text.trim().is_empty()),
+        HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => {
+            class.iter().all(|range| (range.start()..=range.end()).all(char::is_whitespace))
+        }
+        HirKind::Class(_) => false,
+        HirKind::Capture(capture) => has_only_blank_parts(&capture.sub),
+        HirKind::Repetition(repetition) => has_only_blank_parts(&repetition.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().all(has_only_blank_parts),
+    }
+}
+
 /// Returns whether a pattern has only classes, plain groups, greedy repetitions, and the anchors of the complete text. Only
 /// a character or class is repeated a given number of times, at most 100.
 pub(crate) fn is_simple(pattern: &str) -> bool {

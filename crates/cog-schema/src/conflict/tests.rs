@@ -42,6 +42,36 @@ fn data_has_room_for_a_rationale() {
         ),
         (json!({ "properties": { "rationale": { "type": "null" } } }), "/data/properties/rationale/type"),
         (json!({ "properties": { "rationale": { "$ref": "#/$defs/no" } } }), "/$defs/no/type"),
+        (json!({ "type": "array" }), "/data/type"),
+        (json!({ "type": ["string", "array"] }), "/data/type"),
+        (
+            json!({ "additionalProperties": false, "patternProperties": { "^x-": {} } }),
+            "/data/additionalProperties",
+        ),
+        (json!({ "patternProperties": { "ale$": false } }), "/data/patternProperties/ale$"),
+        (json!({ "propertyNames": { "maxLength": 4 } }), "/data/propertyNames"),
+        (json!({ "propertyNames": { "enum": ["a", "b"] } }), "/data/propertyNames"),
+        (json!({ "maxProperties": 0 }), "/data/maxProperties"),
+        (json!({ "maxProperties": 1, "required": ["a"] }), "/data/maxProperties"),
+        (json!({ "not": { "required": ["rationale"] } }), "/data/not"),
+        (
+            json!({ "allOf": [{ "not": { "anyOf": [{ "required": ["a"] }, { "type": "object" }] } }] }),
+            "/data/allOf/0/not",
+        ),
+        (json!({ "not": {} }), "/data/not"),
+        (json!({ "not": { "minProperties": 1, "description": "x" } }), "/data/not"),
+        (
+            json!({ "properties": { "rationale": { "type": "string", "pattern": "^$" } } }),
+            "/data/properties/rationale/pattern",
+        ),
+        (
+            json!({ "properties": { "rationale": { "type": ["string", "null"], "pattern": "^(?:\\s*| )$" } } }),
+            "/data/properties/rationale/pattern",
+        ),
+        (
+            json!({ "properties": { "rationale": { "type": "string", "not": { "minLength": 1 } } } }),
+            "/data/properties/rationale/not",
+        ),
         (
             json!({ "allOf": [{ "properties": { "a": {} }, "additionalProperties": false }] }),
             "/data/allOf/0/additionalProperties",
@@ -62,7 +92,16 @@ fn data_has_room_for_a_rationale() {
         json!({ "additionalProperties": false, "properties": { "rationale": { "type": "string" } } }),
         json!({ "additionalProperties": false, "patternProperties": { "^r": {} } }),
         json!({ "additionalProperties": { "type": "string" } }),
-        json!({ "type": "array" }),
+        json!({ "additionalProperties": { "type": "string" }, "patternProperties": { "^x": false } }),
+        json!({ "propertyNames": { "pattern": "^[a-z]+$" } }),
+        json!({ "maxProperties": 2, "required": ["a", "rationale"] }),
+        json!({ "not": { "required": ["rationale", "a"] } }),
+        json!({ "not": { "required": ["rationale"], "maxProperties": 3 } }),
+        json!({ "not": { "anyOf": [{ "required": ["a"] }, { "minProperties": 2 }] } }),
+        json!({ "properties": { "rationale": { "pattern": "^$" } } }),
+        json!({ "properties": { "rationale": { "type": "string", "pattern": "^\\s*" } } }),
+        json!({ "properties": { "rationale": { "type": "string", "pattern": "^(|x)$", "not": { "minLength": 2 } } } }),
+        json!({ "type": ["array", "object"] }),
         json!({ "properties": { "rationale": { "type": "object", "required": ["a"] } } }),
         json!({ "properties": { "rationale": { "type": ["integer", "string"], "maxLength": 0 } } }),
         json!({ "oneOf": [{ "properties": { "a": {} }, "additionalProperties": false }, { "required": ["b"] }] }),
@@ -77,8 +116,10 @@ fn older_formats_require_a_rationale_only_if_they_say_so() {
         json!({ "output": { "type": "object", "additionalProperties": false, "properties": { "a": {} } } });
     let mut manifest = Manifest::with_defaults("m", Format::V1, None);
     assert_eq!(conflicts_with(&manifest, closed.clone()), NONE);
+    assert_eq!(conflicts_with(&manifest, json!({ "output": { "type": "array" } })), NONE);
     manifest.constraints.require_rationale = true;
     assert_eq!(conflicts_with(&manifest, closed), ["/output/additionalProperties"]);
+    assert_eq!(conflicts_with(&manifest, json!({ "output": { "type": "array" } })), NONE);
 }
 
 #[test]
@@ -175,6 +216,19 @@ fn message_names_the_rule_and_the_place() {
         "/meta/properties/confidence/maximum: no answer can succeed: `tier: exec` requires a confidence of at least 0.9, which this excludes"
     );
     assert!(found[0].suggestion.is_some());
+    for (data, expected) in [
+        (
+            json!({ "required": ["a"], "maxProperties": 1 }),
+            "/data/maxProperties: no answer can succeed: at most 1 fields are allowed, and these are required: `rationale`, `a`",
+        ),
+        (
+            json!({ "not": { "type": "object" } }),
+            "/data/not: no answer can succeed: this excludes every object with the required fields",
+        ),
+    ] {
+        let contract = Contract::compile(&json!({ "data": data }), &Rules::from(&manifest)).unwrap();
+        assert_eq!(contract.conflicts()[0].to_string(), expected);
+    }
 }
 
 #[test]
