@@ -1,6 +1,6 @@
 //! The type of a media file, by content only (ruling R61).
 
-mod mpeg;
+pub(crate) mod mpeg;
 pub(crate) mod ogg;
 
 use std::path::Path;
@@ -126,9 +126,10 @@ pub(crate) fn conversion(found: &str) -> &'static str {
 }
 
 /// Returns a type that no provider accepts and ffmpeg converts, such as the type of voice memos or of a phone's
-/// photographs, and its kind. WAV and Ogg are among them for the codecs that only ffmpeg decodes.
+/// photographs, and its kind. MPEG audio, WAV and Ogg are among them for the codecs that only ffmpeg decodes.
 pub(crate) fn convertible(media_type: &str) -> Option<(&'static str, Modality)> {
-    const TYPES: [(&str, Modality); 11] = [
+    const TYPES: [(&str, Modality); 12] = [
+        ("audio/mpeg", Modality::Audio),
         ("audio/mp4", Modality::Audio),
         ("audio/aac", Modality::Audio),
         ("audio/flac", Modality::Audio),
@@ -243,6 +244,11 @@ mod tests {
             ("audio/x-wav", "audio/wav"),
             ("audio/vnd.wave;codec=1", "audio/wav"),
             ("audio/wav", "audio/x-rf64"),
+            ("audio/x-wave", "audio/wav"),
+            ("audio/vnd.wav", "audio/wav"),
+            ("image/x-jpeg", "image/jpeg"),
+            ("audio/X-MP4", "audio/mp4"),
+            ("video/x-matroska", "video/x-matroska"),
             ("audio/mp3", "audio/mpeg"),
             ("audio/webm;codecs=opus", "audio/webm"),
             ("audio/ogg; codecs=opus", "audio/ogg"),

@@ -1,7 +1,7 @@
 //! A checked media file, and what is known about it.
 
 use cog_json::Writer;
-use cog_spec::Modality;
+use cog_spec::{Modality, media_type::says_nothing};
 
 use crate::{
     Checksum, Detail, MediaError, MediaLocation, MediaSource, Rotation, Stored,
@@ -143,7 +143,8 @@ impl Media {
 
     /// Returns a warning if the file name, the server or the provider suggested another type (rulings R61, R69).
     pub fn hint_warning(&self) -> Option<String> {
-        let hint = self.declared.hint.as_deref().filter(|hint| !is_named(self.media_type, hint))?;
+        let is_other = |hint: &&str| !says_nothing(hint) && !is_named(self.media_type, hint);
+        let hint = self.declared.hint.as_deref().filter(is_other)?;
         let suggested = match self.source() {
             Some("url") => "the server declared",
             Some("upload_ref") => "the upload declared",

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use cog_json::{Node, Value};
+use cog_spec::media_type::says_nothing;
 
 use crate::{Checksum, MediaError, MediaRules, kind::is_named};
 
@@ -64,7 +65,10 @@ impl MediaSource {
     pub fn read(input: &Value, node: Node<'_>) -> Result<Self, MediaError> {
         let location = location(input, node)?;
         let media_type = match node.get("media_type") {
-            Some(named) => Some(named.as_str().ok_or(invalid("`media_type` must be a string"))?.to_owned()),
+            Some(named) => {
+                let named = named.as_str().ok_or(invalid("`media_type` must be a string"))?;
+                Some(named.to_owned()).filter(|named| !says_nothing(named))
+            }
             None if matches!(location, MediaLocation::Base64(_)) => {
                 return Err(invalid("base64 requires `media_type`"));
             }
