@@ -276,6 +276,21 @@ impl Form {
     }
 }
 
+/// Warns of the members of a chunk, or of a part of one, that the published schema does not name (ruling R77). Keys that start with
+/// `_` are also allowed.
+fn warn_of_unknown(value: Node<'_>, path: &str, definition: &str, found: &mut Vec<Violation>) {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| serde_json::from_str(Schema::Chunk.text()).unwrap_or_default());
+    let known = schema.pointer(&format!("/definitions/{definition}/properties")).and_then(Value::as_object);
+    let Some(known) = known else { return };
+    for (key, _) in value.members().filter(|(key, _)| !known.contains_key(*key) && !key.starts_with('_')) {
+        let path = below(path, key);
+        if !found.iter().any(|other| other.path == path) {
+            found.push(beyond(&path, "unknown key; readers ignore it"));
+        }
+    }
+}
+
 /// Moves a path of the contract, which starts at `input`, to the path of the value.
 fn join(base: &str, path: &str) -> String {
     let rest = path.strip_prefix("input").unwrap_or(path);

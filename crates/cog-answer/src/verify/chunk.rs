@@ -8,12 +8,12 @@ use cog_schema::Violation;
 use cog_spec::Checkpoint;
 
 use super::{
-    Form, Item, beyond,
-    envelope::{self, DECIDED},
+    BEYOND, Form, Item, beyond,
+    envelope::{self, DECIDED, IGNORED},
     mistyped,
     module::Standard,
     read::{Document, Event},
-    sorted,
+    sorted, warn_of_unknown,
 };
 use crate::{emit::CheckpointHasher, error::violation, fold::DataAccumulator};
 
@@ -45,6 +45,17 @@ impl Part {
         }
     }
 
+    /// Returns its name in the published schema.
+    fn definition(self) -> &'static str {
+        match self {
+            Self::Meta => "metaChunk",
+            Self::Numbered => "numberedChunk",
+            Self::Progress => "progressChunk",
+            Self::Final => "finalChunk",
+            Self::Error => "errorChunk",
+        }
+    }
+
     /// Returns whether it is the last chunk of a stream.
     pub(super) fn is_end(self) -> bool {
         matches!(self, Self::Final | Self::Error)
@@ -53,13 +64,20 @@ impl Part {
 
 /// Checks one chunk (SPEC 3.2.1, 3.2.2; rulings R41–R44).
 pub(super) fn check(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
-    match Part::from_chunk(chunk) {
+    let part = Part::from_chunk(chunk);
+    match part {
         Some(Part::Meta) => check_meta(chunk, found),
         Some(Part::Numbered) => {
             check_numbered(chunk, found);
             soften(found, &["chunk.type", "chunk.field"]);
         }
-        Some(Part::Progress) => Form::ProgressChunk.check(chunk, "", &[], found),
+        Some(Part::Progress) => {
+            Form::ProgressChunk.check(chunk, "", &[], found);
+            chunk
+                .get("progress")
+                .into_iter()
+                .for_each(|it| warn_of_unknown(it, "progress", "progress", found));
+        }
         Some(Part::Final) => check_final(standard, chunk, found),
         Some(Part::Error) => {
             check_error(standard, chunk, found);
@@ -70,6 +88,10 @@ pub(super) fn check(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Vi
             "",
             "an object with `chunk`, `progress`, `final`, `error` or `streaming`",
         )),
+    }
+    if let Some(part) = part {
+        warn_of_unknown(chunk, "", part.definition(), found);
+        found.retain(|one| !(one.rule == BEYOND && IGNORED.contains(&one.path.as_str())));
     }
 }
 
@@ -111,6 +133,8 @@ fn check_numbered(chunk: Node<'_>, found: &mut Vec<Violation>) {
             None => violation("chunk", "required", "`delta` or `data` is required but missing"),
         }),
     }
+    let definition = if inner.get("delta").is_some() { "delta" } else { "snapshot" };
+    warn_of_unknown(inner, "chunk", definition, found);
     if let Some(field) = field.filter(|field| field.is_string() && !is_field(*field)) {
         found.push(mistyped(field, "chunk.field", "a path such as `data.objects[0].label`"));
     }

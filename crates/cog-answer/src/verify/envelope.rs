@@ -8,7 +8,7 @@ use crate::error::violation;
 const KEYS: [&str; 5] = ["ok", "meta", "data", "error", "partial_data"];
 
 /// The keys that other runtimes add, which readers ignore (ruling R77).
-const IGNORED: [&str; 3] = ["version", "module", "provider"];
+pub(super) const IGNORED: [&str; 3] = ["version", "module", "provider"];
 
 /// The paths that the contract of the module decides, or without a module the specification's own contract.
 pub(super) const DECIDED: [&str; 5] =

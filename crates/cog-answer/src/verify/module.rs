@@ -2,11 +2,11 @@
 
 use cog_harmony::{Document, Finding, PartSupport, Problem, handoff::Handoff};
 use cog_json::{Node, Value};
-use cog_schema::{Contract, Rules, Violation};
+use cog_schema::{Contract, Member, Rules, Violation};
 use cog_spec::{Code, ErrorCode, ErrorOrigin, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
-use super::{BEYOND, Form, Kind, Verdict, absent, beyond, envelope, mistyped};
+use super::{BEYOND, Form, Kind, Verdict, absent, below, beyond, envelope, mistyped, warn_of_unknown};
 use crate::{
     error::{self, violation},
     finalize,
@@ -99,6 +99,19 @@ impl<'a> Standard<'a> {
             found.push(violation("error.code", "error_code", message));
         }
         found.extend(unknown_origin(error));
+        self.warn_of_unknown_members(error, found);
+    }
+
+    /// Warns of the members of an error that neither the specification nor the module's schema names.
+    fn warn_of_unknown_members(&self, error: Node<'_>, found: &mut Vec<Violation>) {
+        let own = self.module.and_then(|(_, contract)| contract.shape("error"));
+        let named = error.members().filter_map(|(key, _)| {
+            let is_known = matches!(own.as_ref()?.member(key), Member::Known(_));
+            is_known.then(|| below("error", key))
+        });
+        let named: Vec<String> = named.collect();
+        warn_of_unknown(error, "error", "streamError", found);
+        found.retain(|one| !(one.rule == BEYOND && named.contains(&one.path)));
     }
 }
 

@@ -89,6 +89,59 @@ fn numbered_chunk_is_an_object() {
 }
 
 #[test]
+fn unknown_members_of_chunks_and_errors_are_beyond_the_specification() {
+    let error = json!({ "code": "E2002", "message": "No.", "trace": "x" });
+    let meta = json!({ "confidence": 0.9, "risk": "low", "explain": "x", "area": 1 });
+    let failed = json!({ "ok": false, "meta": meta, "error": error });
+    for (document, expected) in [
+        (
+            json!({ "streaming": true, "session_id": "s", "ok": true, "meta": meta, "id": 1, "version": "2" }),
+            vec!["id"],
+        ),
+        (
+            json!({ "chunk": { "seq": 1, "type": "delta", "field": "data.a", "delta": "", "index": 0 }, "ts": 1 }),
+            vec!["chunk.index", "ts"],
+        ),
+        (
+            json!({ "chunk": { "seq": 1, "type": "snapshot", "data": {}, "delta_of": 3, "_x": 1 } }),
+            vec!["chunk.delta_of"],
+        ),
+        (json!({ "progress": { "percent": 1, "eta": 2 }, "at": 1 }), vec!["progress.eta", "at"]),
+        (
+            json!({ "final": true, "meta": meta, "data": { "rationale": "r", "more": 1 }, "took": 1 }),
+            vec!["took"],
+        ),
+        (
+            json!({ "ok": false, "streaming": true, "session_id": "s", "error": error, "data": {} }),
+            vec!["error.trace", "data"],
+        ),
+        (failed.clone(), vec!["error.trace"]),
+    ] {
+        let verdict = judge(&document);
+        assert_eq!(broken(&verdict), [] as [&str; 0], "{document}");
+        let warnings: Vec<&str> = verdict.warnings.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(warnings, expected, "{document}");
+        assert!(verdict.warnings.iter().all(|one| one.rule == "beyond_specification"));
+    }
+    // The module's own schema of an error decides.
+    for (more, expected) in [
+        (json!({ "properties": { "trace": { "type": "string" } } }), (vec![], 0)),
+        (
+            json!({ "properties": { "code": {}, "message": {} }, "additionalProperties": false }),
+            (vec!["error.trace"], 0),
+        ),
+        (json!({}), (vec![], 1)),
+    ] {
+        let mut document = schema(json!({}));
+        document["error"] = more.clone();
+        let own = rules(manifest(Tier::Decision), &document);
+        let verdict = verify(&failed.to_string(), None, Some((&own.manifest, &own.contract)));
+        let paths: Vec<&str> = verdict.violations.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!((paths, verdict.warnings.len()), expected, "{more}");
+    }
+}
+
+#[test]
 fn empty_string_is_named_so() {
     let verdict = verify(r#"{"type": "", "url": "https://a.test/b.png"}"#, None, None);
     assert_eq!(
