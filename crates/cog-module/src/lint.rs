@@ -110,15 +110,17 @@ fn payload(module: &Module) -> Option<Diagnostic> {
 
 /// Warns about fields of the input that contain a conversation or a hidden state by their name (ruling R79).
 fn implicit_context(module: &Module, sources: &SchemaSources) -> Vec<Diagnostic> {
-    let pointer = module.manifest.io.input.clone().unwrap_or_else(|| "/input".to_owned());
-    let Some(input) = module.schema.pointer(&pointer) else { return Vec::new() };
     let mut found = Vec::new();
-    let mut open = vec![(pointer, input)];
-    while let Some((pointer, schema)) = open.pop() {
+    let mut seen = HashSet::new();
+    let mut open = vec![module.manifest.io.input.clone().unwrap_or_else(|| "/input".to_owned())];
+    while let Some(pointer) = open.pop() {
+        let Some(schema) = module.schema.pointer(&pointer).filter(|_| seen.insert(pointer.clone())) else {
+            continue;
+        };
         let fields = schema.get("properties").and_then(Value::as_object);
-        for (name, field) in fields.into_iter().flatten() {
-            let pointer = format!("{pointer}/properties/{}", name.replace('~', "~0").replace('/', "~1"));
+        for name in fields.into_iter().flat_map(|fields| fields.keys()) {
             if is_implicit_context(name) && found.len() < MAX_VARIABLES {
+                let pointer = format!("{pointer}/properties/{}", token(name));
                 let message = format!(
                     "the field `{}` is context by its name: an input contains no conversation or state",
                     shown(name)
@@ -127,28 +129,66 @@ fn implicit_context(module: &Module, sources: &SchemaSources) -> Vec<Diagnostic>
                     "Declare it under `context.accepts` in the manifest; callers send it in `_context`.";
                 found.push(sources.warning_at(Rule::ImplicitContext, message, &pointer).suggest(help));
             }
-            open.push((pointer, field));
         }
-        open.extend(schema.get("items").map(|items| (format!("{pointer}/items"), items)));
+        open.extend(inner_schemas(schema, &pointer));
     }
     found
 }
 
-/// Returns whether a field is a history or a hidden state by its name: `chatHistory`, `messages`, `session-state`.
+/// Returns the pointers of the schemas that a schema applies to the same value or to a part of it. The runtime's own definitions
+/// have no context.
+fn inner_schemas(schema: &Value, pointer: &str) -> Vec<String> {
+    const MAPS: [&str; 3] = ["properties", "patternProperties", "dependencies"];
+    const LISTS: [&str; 4] = ["items", "allOf", "anyOf", "oneOf"];
+    const SINGLE: [&str; 6] =
+        ["items", "additionalItems", "additionalProperties", "contains", "then", "else"];
+    let keyword = |name: &'static str| Some((name, schema.get(name)?));
+    let maps = MAPS.into_iter().filter_map(keyword).flat_map(|(name, map)| {
+        let keys = map.as_object().into_iter().flat_map(|map| map.keys());
+        keys.map(move |key| format!("{pointer}/{name}/{}", token(key)))
+    });
+    let lists = LISTS.into_iter().filter_map(keyword).flat_map(|(name, list)| {
+        let count = list.as_array().map_or(0, Vec::len);
+        (0..count).map(move |index| format!("{pointer}/{name}/{index}"))
+    });
+    let single = SINGLE.into_iter().filter_map(keyword).map(|(name, _)| format!("{pointer}/{name}"));
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+    let is_own = |target: &&str| !target.ends_with("/MediaInput") && !target.ends_with("/HandoffPacket");
+    let reference = reference.filter(is_own).map(str::to_owned);
+    maps.chain(lists).chain(single).chain(reference).collect()
+}
+
+/// Returns a name as a part of a JSON pointer.
+fn token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// Returns whether a field is a history or a hidden state by its name: `chatHistory`, `messages`, `full_session-state`.
 fn is_implicit_context(name: &str) -> bool {
     let words = words(name);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["history" | "messages"] => true,
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // How much of it there is, and its form, do not change what it is.
+    const AMOUNTS: [&str; 8] = ["all", "complete", "current", "entire", "full", "last", "raw", "recent"];
+    const FORMS: [&str; 6] = ["array", "far", "json", "list", "so", "text"];
+    while words.len() > 1 && words.last().is_some_and(|last| FORMS.contains(last)) {
+        words.pop();
+    }
+    let start = words.iter().take_while(|word| AMOUNTS.contains(word)).count();
+    match words.get(start..).unwrap_or_default() {
+        ["history" | "messages" | "chathistory" | "sessionstate" | "scratchpad"] => true,
         ["context"] => name.starts_with('_'),
         [
-            "chat" | "conversation" | "dialog" | "dialogue" | "message" | "session" | "thread",
-            "history" | "messages" | "turns" | "state" | "memory" | "log" | "context",
+            "agent" | "chat" | "conversation" | "dialog" | "dialogue" | "interaction" | "message"
+            | "messages" | "session" | "thread" | "turn",
+            "history" | "messages" | "turns" | "state" | "memory" | "memories" | "log" | "context",
         ]
-        | ["hidden" | "internal", "state" | "memory" | "context"]
+        | ["hidden" | "internal" | "private", "state" | "memory" | "context"]
+        | ["history", "messages" | "turns"]
+        | ["long" | "short", "term", "memory"]
         | [
-            "previous" | "prior" | "past" | "earlier",
-            "messages" | "turns" | "conversation" | "conversations" | "dialog" | "dialogue" | "chat",
+            "previous" | "prev" | "prior" | "past" | "earlier" | "preceding",
+            "messages" | "turns" | "conversation" | "conversations" | "dialog" | "dialogue" | "chat"
+            | "exchanges" | "context",
         ] => true,
         _ => false,
     }

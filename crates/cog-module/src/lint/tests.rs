@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{
     Rule,
     testing::{Directory, MANIFEST, SCHEMA},
@@ -221,14 +223,64 @@ fn implicit_context_in_the_input_is_named() {
         "_context",
         "PriorTurns",
         "thread_messages",
+        "full_chat_history",
+        "recentMessages",
+        "messages_so_far",
+        "conversation_history_json",
+        "agent_memory",
+        "history_messages",
+        "prev-turns",
+        "short_term_memory",
     ] {
         assert_eq!(of_field(name), 1, "{name}");
     }
-    for name in
-        ["commit_history", "message", "state", "context", "error_messages", "previous_state", "log", "chat"]
-    {
+    for name in [
+        "commit_history",
+        "message",
+        "state",
+        "context",
+        "error_messages",
+        "previous_state",
+        "log",
+        "chat",
+        "full_text",
+        "memory",
+        "history_of_rome",
+        "json",
+    ] {
         assert_eq!(of_field(name), 0, "{name}");
     }
+}
+
+#[test]
+fn implicit_context_is_found_wherever_the_schema_applies_to_the_input() {
+    let inside = |schema: Value| {
+        let document = json!({
+            "input": schema,
+            "data": { "type": "object", "properties": { "rationale": { "type": "string" } } },
+            "$defs": {
+                "talk": { "properties": { "messages": { "items": { "$ref": "#/$defs/talk" } } } },
+                "unused": { "properties": { "session_state": {} } },
+            },
+        });
+        let directory = Directory::v22().with("schema.json", document.to_string());
+        let found = directory.load().unwrap().warnings;
+        let found = found.into_iter().filter(|found| found.rule == Rule::ImplicitContext);
+        found.map(|found| found.message).collect::<Vec<_>>()
+    };
+    let field = json!({ "properties": { "messages": {} } });
+    for schema in [
+        json!({ "$ref": "#/$defs/talk" }),
+        json!({ "properties": { "a": { "$ref": "#/$defs/talk" }, "b": { "$ref": "#/$defs/talk" } } }),
+        json!({ "allOf": [{ "required": ["a"] }, field] }),
+        json!({ "oneOf": [{ "properties": { "a": { "anyOf": [{}, field] } } }] }),
+        json!({ "additionalProperties": { "items": [field] } }),
+        json!({ "if": { "required": ["a"] }, "then": field }),
+    ] {
+        let found = inside(schema.clone());
+        assert!(matches!(found.as_slice(), [one] if one.contains("`messages`")), "{schema}: {found:?}");
+    }
+    assert_eq!(inside(json!({ "not": field, "const": field, "default": field })), [] as [String; 0]);
 }
 
 #[test]
