@@ -128,9 +128,24 @@ impl MediaRules {
         if !is_accepted {
             return MediaError::unsupported(found.or_else(|| describe_unknown(head)), &allowed);
         }
-        let limits = possible.filter_map(modality_of).filter(|kind| self.kinds.contains(kind));
-        let limit = limits.map(|kind| self.max_bytes_of(kind)).max().unwrap_or(limit);
-        MediaError::TooLarge { limit }
+        MediaError::TooLarge { limit: self.max_bytes_by_type(head, limit) }
+    }
+
+    /// Returns the maximum bytes of content that starts with these bytes: the limit of its kind, where that is known, and otherwise
+    /// `limit`.
+    pub(crate) fn max_bytes_by_type(&self, head: &[u8], limit: u64) -> u64 {
+        let found = sniff(head);
+        let possible = [found, found.and_then(audio_type)].into_iter().flatten();
+        let allowed = self.media_types();
+        // Audio that is converted may be larger than its WAV.
+        let is_sound = |found: &str| convertible(found).is_some_and(|(_, kind)| kind != Modality::Image);
+        if possible.clone().any(|found| !allowed.contains(&found) && self.converts(found) && is_sound(found))
+        {
+            return limit;
+        }
+        let kind_of = |found| modality_of(found).or_else(|| Some(convertible(found)?.1));
+        let limits = possible.filter_map(kind_of).filter(|kind| self.kinds.contains(kind));
+        limits.map(|kind| self.max_bytes_of(kind)).max().unwrap_or(limit).min(limit)
     }
 
     /// Returns the supported types.

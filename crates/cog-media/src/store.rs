@@ -23,6 +23,10 @@ pub struct Store {
     limit: u64,
     /// The rules by which content over the limit is refused; none for content of any type.
     rules: Option<Box<MediaRules>>,
+    /// Whether the limit is the one of the kind of content, which the first bytes show.
+    is_of_kind: bool,
+    /// The declared length.
+    declared: u64,
     /// Whether a length over the limit was declared, so that only the type is still of interest.
     is_too_long: bool,
     in_memory: usize,
@@ -64,6 +68,8 @@ impl Store {
         Self {
             limit,
             rules: None,
+            is_of_kind: false,
+            declared: 0,
             is_too_long: false,
             in_memory: IN_MEMORY,
             length: 0,
@@ -85,6 +91,7 @@ impl Store {
     /// # Errors
     /// [`MediaError::TooLarge`].
     pub fn expect(&mut self, length: u64) -> Result<(), MediaError> {
+        self.declared = length;
         if length <= self.limit {
             return Ok(());
         }
@@ -98,6 +105,7 @@ impl Store {
     /// [`MediaError::TooLarge`] at the first byte over the limit, or [`MediaError::Unsupported`] if the type of the content is not
     /// accepted; an error if the disk is full.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), MediaError> {
+        self.limit_by_kind(bytes);
         self.length = self.length.saturating_add(bytes.len() as u64);
         if self.length > self.limit || self.is_too_long && self.length >= HEAD as u64 {
             return Err(self.refusal(bytes));
@@ -128,12 +136,30 @@ impl Store {
         self.is_too_long.then(|| if self.head.is_empty() { too_large } else { self.refusal(&[]) })
     }
 
+    /// Lowers the limit to the one of the kind of content, once its first bytes have arrived: a picture without end is not received up
+    /// to the limit of a video.
+    fn limit_by_kind(&mut self, bytes: &[u8]) {
+        let Some(rules) = self.rules.as_ref().filter(|_| !self.is_of_kind) else { return };
+        if self.head.len() + bytes.len() < HEAD {
+            return;
+        }
+        self.limit = rules.max_bytes_by_type(&self.head_with(bytes), self.limit);
+        self.is_of_kind = true;
+        self.is_too_long |= self.declared > self.limit;
+    }
+
+    /// Returns the first bytes, of which these are the next.
+    fn head_with(&self, bytes: &[u8]) -> Vec<u8> {
+        let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
+        [&self.head, bytes.get(..missing).unwrap_or_default()].concat()
+    }
+
     /// Returns why the content is refused, of which these bytes are too many.
     fn refusal(&self, bytes: &[u8]) -> MediaError {
-        let Some(rules) = &self.rules else { return MediaError::TooLarge { limit: self.limit } };
-        let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
-        let head = [&self.head, bytes.get(..missing).unwrap_or_default()].concat();
-        rules.refusal(&head, self.limit)
+        match &self.rules {
+            Some(rules) => rules.refusal(&self.head_with(bytes), self.limit),
+            None => MediaError::TooLarge { limit: self.limit },
+        }
     }
 
     /// Appends everything from a reader.
@@ -383,6 +409,32 @@ mod tests {
             assert_eq!(stored.sha256().unwrap()[..], Sha256::digest(&bytes)[..]);
             assert!(bytes.starts_with(stored.head()));
         }
+    }
+
+    #[test]
+    fn limit_is_the_one_of_the_kind_once_the_type_is_known() {
+        const MB: usize = 1 << 20;
+        let block = vec![0; 64 * 1024];
+        let accepted = |start: &[u8], declared: u64| {
+            let mut store = Store::for_media(&MediaRules::default());
+            assert!(store.expect(declared).is_ok());
+            let mut pushed = 0;
+            for bytes in std::iter::once(start).chain(std::iter::repeat(block.as_slice())) {
+                if let Err(error) = store.push(bytes) {
+                    let MediaError::TooLarge { limit } = error else { panic!("{error}") };
+                    return ((pushed + bytes.len()) / MB, limit as usize / MB);
+                }
+                pushed += bytes.len();
+            }
+            unreachable!()
+        };
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        assert_eq!(accepted(png, 0), (20, 20));
+        assert_eq!(accepted(b"ID3\x04\0\0\0\0\0\0", 0), (25, 25));
+        assert_eq!(accepted(b"%PDF-1.7\n", 0), (50, 50));
+        assert_eq!(accepted(b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", 0), (100, 100));
+        // A declared length that only a video may have.
+        assert_eq!(accepted(png, 30 * MB as u64), (0, 20));
     }
 
     #[test]

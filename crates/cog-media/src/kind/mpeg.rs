@@ -11,6 +11,13 @@ pub(super) fn has_frames(head: &[u8]) -> bool {
     }
 }
 
+/// Returns whether the first frame of content, possibly after zeros, is one of layer 2, which MP3 is not.
+pub(crate) fn is_layer_2(head: &[u8]) -> bool {
+    let zeros = head.iter().take_while(|byte| **byte == 0).count();
+    let first = head.get(zeros..).unwrap_or_default();
+    frame_length(first).is_some() && first.get(1).is_some_and(|coding| coding & 0b110 == 0b100)
+}
+
 /// Returns the length of a frame of layer 2 or 3 in bytes; none if these bytes are not its header.
 fn frame_length(bytes: &[u8]) -> Option<usize> {
     let [0xff, coding, rates, _] = *bytes.first_chunk::<4>()? else { return None };

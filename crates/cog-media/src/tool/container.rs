@@ -28,7 +28,7 @@ use symphonia::{
 use super::{mp4, report::ReadError, wav, webm};
 use crate::{
     MediaInfo,
-    kind::{HEAD, end_of_tag, ogg},
+    kind::{HEAD, end_of_tag, mpeg, ogg},
     rules::PADDING_MS,
     store::{read_at, seek_position},
 };
@@ -54,7 +54,14 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, Re
     }
     let declares_duration = media_type != "audio/mpeg" || has_length_of_mpeg(&mut input);
     let recording = if is_webm(media_type) { webm::as_recording(&mut input) } else { Corrections::new() };
-    let damage = if recording.is_empty() { ReadError::Broken } else { ReadError::Truncated };
+    let damage = match recording.is_empty() {
+        // In order, but in a form that the reader of MP3 does not know.
+        true if media_type == "audio/mpeg" && mpeg::is_layer_2(&audio_head(&mut input)) => {
+            ReadError::Codec("MPEG layer 2 (MP2)".to_owned())
+        }
+        true => ReadError::Broken,
+        false => ReadError::Truncated,
+    };
     input.replace([index.corrections, wav.corrections, recording].concat());
     input.rewind().map_err(|_| ReadError::Broken)?;
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
@@ -117,9 +124,14 @@ fn check_codec_of_ogg(input: &mut Handle) -> Result<(), ReadError> {
 
 /// Returns whether MPEG audio declares its length. Otherwise the length is only estimated, from the first frames.
 fn has_length_of_mpeg(input: &mut Handle) -> bool {
-    let start = end_of_tag(&head(input, 0)).unwrap_or_default();
-    let first = head(input, start as u64);
+    let first = audio_head(input);
     [&b"Xing"[..], b"Info", b"VBRI"].iter().any(|tag| memchr::memmem::find(&first, tag).is_some())
+}
+
+/// Returns the first bytes after a tag.
+fn audio_head(input: &mut Handle) -> Vec<u8> {
+    let start = end_of_tag(&head(input, 0)).unwrap_or_default();
+    head(input, start as u64)
 }
 
 /// Returns the first bytes from a position, as many as decide a type.

@@ -19,6 +19,15 @@ const MAX_CHUNKS: usize = 1000;
 /// Sizes from here on are placeholders of programs that write streams: none of them means a file.
 const PLACEHOLDER: u64 = 0x7000_0000;
 
+/// The length of a format without the size of a sample, as the first programs wrote it.
+const SHORT_FORMAT: usize = 14;
+
+/// The names of chunks. A chunk of an odd length is followed by a byte of padding, which some programs leave out.
+const NAMES: [&[u8; 4]; 14] = [
+    b"data", b"fmt ", b"fact", b"LIST", b"bext", b"cue ", b"smpl", b"inst", b"JUNK", b"junk", b"PAD ",
+    b"id3 ", b"iXML", b"acid",
+];
+
 /// What comes before the samples.
 #[derive(Debug, Default)]
 pub(super) struct Header {
@@ -29,6 +38,8 @@ pub(super) struct Header {
     pub(super) missing_ms: u64,
     /// The content of the chunk `fmt `.
     format: Vec<u8>,
+    /// Whether the reader of the samples would fail at what comes before them, although it is clear.
+    is_unusual: bool,
 }
 
 /// Reads what comes before the samples; as much as is there, if the file is damaged.
@@ -38,14 +49,19 @@ pub(super) struct Header {
 pub(super) fn read(input: &mut Handle) -> Result<Header, ReadError> {
     let mut header = Header { corrections: vec![(SIZE_OF_FILE, UNKNOWN)], ..Header::default() };
     // The reader of the samples finds out what is wrong.
-    let _ = read_chunks(input, &mut header);
+    let samples = read_chunks(input, &mut header).ok().flatten();
+    header.complete_format();
+    if let Some(size) = samples.filter(|_| header.is_unusual) {
+        header.replace(size);
+    }
     match unsupported_codec(&header.format) {
         Some(codec) => Err(ReadError::Codec(codec)),
         None => Ok(header),
     }
 }
 
-fn read_chunks(input: &mut Handle, header: &mut Header) -> io::Result<()> {
+/// Returns the size of the samples, if they are there.
+fn read_chunks(input: &mut Handle, header: &mut Header) -> io::Result<Option<u32>> {
     let end = input.seek(SeekFrom::End(0))?;
     let mut at = FIRST_CHUNK;
     for _ in 0..MAX_CHUNKS {
@@ -57,20 +73,74 @@ fn read_chunks(input: &mut Handle, header: &mut Header) -> io::Result<()> {
         let content = at + 8;
         match &name {
             b"data" => {
-                header.add_samples(at + 4, size, end.saturating_sub(content));
-                return Ok(());
+                let rest = end.saturating_sub(content);
+                header.add_samples(at + 4, size, rest);
+                let size = if size == 0 { rest } else { size.min(rest) };
+                return Ok(u32::try_from(size).ok());
             }
             b"fmt " => {
                 input.by_ref().take(size.min(40)).read_to_end(&mut header.format)?;
             }
             _ => {}
         }
-        at = content.saturating_add(size).saturating_add(size % 2);
+        at = content.saturating_add(size);
+        if size % 2 == 1 {
+            // Some programs also end the lists in it without padding, at which the reader of the samples fails.
+            header.is_unusual |= &name == b"LIST";
+            if is_name(input, at) {
+                header.is_unusual = true;
+            } else {
+                at += 1;
+            }
+        }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Returns whether a chunk begins at this place.
+fn is_name(input: &mut Handle, at: u64) -> bool {
+    let mut name = [0; 4];
+    let read = input.seek(SeekFrom::Start(at)).and_then(|_| input.read_exact(&mut name));
+    read.is_ok() && NAMES.contains(&&name)
 }
 
 impl Header {
+    /// Adds the size of a sample, which follows from the size of all channels together.
+    fn complete_format(&mut self) {
+        if self.format.len() == SHORT_FORMAT
+            && let Some(channels) = short(&self.format, 2)
+            && let Some(bytes) = short(&self.format, 12)
+        {
+            let bits = u32::from(bytes) * 8 / u32::from(channels).max(1);
+            self.format.extend(u16::try_from(bits).unwrap_or_default().to_le_bytes());
+            self.is_unusual = true;
+        }
+    }
+
+    /// Writes a plain beginning in place of the file's own. Some of the samples may then be other bytes of the file, but only
+    /// their number counts.
+    fn replace(&mut self, size: u32) {
+        // The size of a longer format is not known here.
+        const MAX_FORMAT: usize = 40;
+        let length = self.format.len() as u32;
+        if !(16..MAX_FORMAT).contains(&self.format.len()) {
+            return;
+        }
+        let parts: [&[u8]; 8] = [
+            b"RIFF",
+            &UNKNOWN,
+            b"WAVEfmt ",
+            &length.to_le_bytes(),
+            &self.format,
+            b"data",
+            &size.to_le_bytes(),
+            &[0; 3],
+        ];
+        let bytes = parts.concat();
+        let fours = bytes.as_chunks::<4>().0;
+        self.corrections = fours.iter().zip(0..).map(|(four, number)| (number * 4, *four)).collect();
+    }
+
     /// Adds the size of the samples, which is at this place, and the bytes that are there.
     fn add_samples(&mut self, at: u64, size: u64, rest: u64) {
         if size == 0 || size > rest {
@@ -133,6 +203,51 @@ mod tests {
     fn codec(tag: u16, bits: u16, rest: &[u8]) -> Option<String> {
         let format = [&tag.to_le_bytes()[..], &[1, 0], &[0; 10], &bits.to_le_bytes(), rest].concat();
         unsupported_codec(&format)
+    }
+
+    #[test]
+    fn beginnings_that_programs_write_are_read() {
+        let chunk = |name: &[u8; 4], content: &[u8], padding: usize| {
+            let size = u32::try_from(content.len()).unwrap().to_le_bytes();
+            [name, &size[..], content, &[0, 0][..padding]].concat()
+        };
+        // One channel of 8,000 samples of 16 bits a second.
+        let format = [1, 0, 1, 0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0, 2, 0, 16, 0];
+        let fmt = chunk(b"fmt ", &format, 0);
+        let list = |padding| chunk(b"LIST", b"INFOICMT\x05\0\0\0hello", padding);
+        let samples = chunk(b"data", &[7; 24_000], 0);
+        for (name, parts, expected) in [
+            ("plain", vec![fmt.clone(), samples.clone()], Some(1500)),
+            ("odd list", vec![fmt.clone(), list(1), samples.clone()], Some(1500)),
+            ("odd list without padding", vec![fmt.clone(), list(0), samples.clone()], Some(1500)),
+            (
+                "before the format",
+                vec![chunk(b"JUNK", &[b'd'; 27], 0), fmt.clone(), samples.clone()],
+                Some(1500),
+            ),
+            ("padded", vec![chunk(b"bext", &[b'x'; 603], 1), fmt.clone(), samples.clone()], Some(1500)),
+            ("after the samples", vec![fmt.clone(), samples.clone(), list(0)], Some(1500)),
+            ("short format", vec![chunk(b"fmt ", &format[..14], 0), samples.clone()], Some(1500)),
+            (
+                "short format and odd list",
+                vec![chunk(b"fmt ", &format[..14], 0), list(0), samples.clone()],
+                Some(1500),
+            ),
+            (
+                "no size of samples",
+                vec![fmt.clone(), list(0), b"data\0\0\0\0".to_vec(), vec![7; 16_000]],
+                Some(1000),
+            ),
+            ("format without rates", vec![chunk(b"fmt ", &format[..8], 0), samples.clone()], None),
+            ("no samples", vec![fmt, list(0)], None),
+        ] {
+            let body = [b"RIFF\0\0\0\0WAVE".to_vec(), parts.concat()].concat();
+            let mut store = crate::Store::with_limit(1 << 20);
+            store.push(&body).unwrap();
+            let handle = Handle::new(store.finish().handle().unwrap()).unwrap();
+            let facts = super::super::container::facts(handle, "audio/wav").ok();
+            assert_eq!(facts.and_then(|facts| facts.duration_ms), expected, "{name}");
+        }
     }
 
     #[test]

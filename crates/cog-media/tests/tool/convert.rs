@@ -238,11 +238,15 @@ fn tracks_of_other_codecs_are_converted() {
     );
 }
 
+/// Layer 2 at a bit rate that MP3 does not have for one channel.
+const MP2: &str = "-map 1 -ac 1 -ar 44100 -c:a mp2 -b:a 384k a.mp2";
+
 fn codecs_in_wav_and_ogg_are_converted() {
     for arguments in [
         "-map 1 -c:a libmp3lame a.wav",
         "-map 1 -c:a adpcm_g726 -ar 8000 a.wav",
         "-map 1 -c:a libspeex -ar 16000 a.ogg",
+        MP2,
     ] {
         let media = opened(&generate(arguments), &MediaRules::default()).unwrap();
         assert_eq!(
@@ -252,6 +256,9 @@ fn codecs_in_wav_and_ogg_are_converted() {
         );
         assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
     }
+    let (any, rules, tool) = (MediaDeclaration::default(), MediaRules::default(), tool());
+    let refused = refusal(wait(check(stored(&generate(MP2)), &any, &rules, Some(&tool))));
+    assert!(refused.starts_with("E1010 audio/mpeg with MPEG layer 2 (MP2) is not supported"), "{refused}");
     // A tag before another type of audio.
     let tag = [&b"ID3\x03\0\0\0\0\x4e\x10"[..], &[0; 10_000]].concat();
     for arguments in ["-map 1 a.flac", "-map 1 a.aac"] {
