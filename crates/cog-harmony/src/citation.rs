@@ -433,7 +433,11 @@ enum Anchor<'a> {
 
 /// Returns the anchors in text, in order.
 fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
-    text.match_indices(START).filter_map(|(start, _)| anchor(text.get(start + START.len()..)?))
+    text.match_indices('<').filter_map(|(start, _)| {
+        let (name, rest) = text.get(start..)?.split_at_checked(START.len())?;
+        let found = name.eq_ignore_ascii_case(START).then(|| anchor(rest))??;
+        Some(if name == START { found } else { Anchor::Malformed("its name is not in small letters") })
+    })
 }
 
 /// Reads the text after `<cite`. Returns none for another word, such as `<cited`.

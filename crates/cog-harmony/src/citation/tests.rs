@@ -248,7 +248,7 @@ fn cited_sources_have_an_identifier_or_a_url() {
 
 #[test]
 fn reads_anchors_in_order() {
-    let text = "a <cite id=\"x\"/> b <cite  id = 'y' /><cited>";
+    let text = "a <cite id=\"x\"/> b <cite  id = 'y' /><cited><CITED><citë";
     assert_eq!(anchors(text).collect::<Vec<_>>(), [Anchor::Id("x"), Anchor::Id("y")]);
 }
 
@@ -263,6 +263,8 @@ fn names_what_is_wrong_with_an_anchor() {
         ("<cite id=a/>", "no `id"),
         ("<cite id=\"a\" page=\"2\"/>", "more than that"),
         ("<cite <cite id=\"a\"/>", "inside it"),
+        ("<CITE id=\"a\"/>", "small letters"),
+        ("<Cite/>", "small letters"),
     ] {
         let Some(Anchor::Malformed(what)) = anchors(text).next() else { panic!("{text}") };
         assert!(what.contains(part), "{text}: {what}");
