@@ -7,7 +7,7 @@ mod tables;
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -332,7 +332,8 @@ const COMMON: [(&str, &str); 9] = [
 ];
 
 /// What a string begins with that a spreadsheet takes for a formula.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+/// Spreadsheets of East Asia read the wide forms as the others.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
 fn write_csv(
     output: &Output<'_>,
@@ -341,10 +342,13 @@ fn write_csv(
     out: &mut (dyn Write + Send),
 ) -> Result<(), WriteError> {
     let mut table = WriterBuilder::new().delimiter(output.csv.delimiter).from_writer(out);
-    let carried = output.carried.id.map(|_| "id").into_iter();
-    let carried = carried.chain(output.carried.keep.iter().map(String::as_str));
-    let first = std::iter::once("row").chain(carried).map(|name| columns.free_name(name));
-    let common = COMMON.iter().map(|(name, _)| columns.free_name(name));
+    let mut taken: HashSet<String> = columns.fields().iter().cloned().collect();
+    // The runtime's own names first: they do not depend on which columns are kept.
+    let row = free_name(&mut taken, "row");
+    let common: Vec<String> = COMMON.iter().map(|(name, _)| free_name(&mut taken, name)).collect();
+    let id = output.carried.id.map(|_| free_name(&mut taken, "id"));
+    let kept: Vec<String> = output.carried.keep.iter().map(|name| free_name(&mut taken, name)).collect();
+    let first = std::iter::once(row).chain(id).chain(kept);
     let names = first.chain(columns.fields().iter().cloned()).chain(common);
     let names = names.map(|name| output.csv.guarded(&name).into_owned());
     table.write_record(names).map_err(to_io)?;
@@ -397,6 +401,15 @@ impl CsvStyle {
     }
 }
 
+/// Returns a name for a column: this one, unless another column has it.
+fn free_name(taken: &mut HashSet<String>, name: &str) -> String {
+    let mut name = name.to_owned();
+    while !taken.insert(name.clone()) {
+        name.insert(0, '_');
+    }
+    name
+}
+
 fn to_io(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -437,15 +450,6 @@ impl Columns {
     /// Returns the data fields.
     fn fields(&self) -> &[String] {
         &self.fields
-    }
-
-    /// Returns a name for a column next to the data fields: this one, unless a field has it.
-    fn free_name(&self, name: &str) -> String {
-        let mut name = name.to_owned();
-        while self.by_name.contains_key(&name) {
-            name.insert(0, '_');
-        }
-        name
     }
 
     /// Adds the fields of a result, in the order of the columns.
