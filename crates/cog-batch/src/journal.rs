@@ -34,7 +34,7 @@ use self::{
 use crate::row::{Position, RowResult};
 
 pub(crate) use self::{
-    description::DONE,
+    description::{COMPLETE, DONE},
     finished::{Kept, KeptResult},
     open::remove_records,
     record::{RECORD_LEN, Record, Records, Slot, read_line},
@@ -208,6 +208,8 @@ pub struct JournalStatus {
     pub failed: u64,
     /// Whether a program uses the journal now.
     pub is_in_use: bool,
+    /// Whether the output has all these results.
+    pub is_complete: bool,
 }
 
 /// The files of a journal.

@@ -90,6 +90,9 @@ impl fmt::Display for Difference {
 const MAGIC: &[u8; 8] = b"cogbatch";
 /// The first bytes of a journal whose output is complete. Its files can be removed.
 pub(crate) const DONE: &[u8; 8] = b"cog-done";
+/// The last bytes of a journal that is kept although its output is complete. They are shorter than a record, and so are skipped as
+/// one that is cut.
+pub(crate) const COMPLETE: &[u8; 8] = b"cog-full";
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 /// The length before the description.

@@ -13,7 +13,7 @@ use cog_store::sync_directory_of;
 use super::{
     Description, Files, Finished, JournalError, JournalPaths, JournalStatus, RECORD_LEN, Record, Records,
     Slot, Wrap,
-    description::{self, DONE, Header, HeaderState, redescribe},
+    description::{self, COMPLETE, DONE, Header, HeaderState, redescribe},
     finished::MAX_RECORDS,
     writer::{Appender, Appenders, GROUP_BYTES, GROUP_ROWS},
 };
@@ -104,7 +104,18 @@ pub(super) fn status(paths: &JournalPaths) -> Result<Option<JournalStatus>, Jour
         rows: finished.len(),
         failed: finished.failed_count(),
         is_in_use,
+        is_complete: is_complete(&journal, header.length as u64)
+            .map_err(|error| JournalError::read(&paths.journal, error))?,
     }))
+}
+
+/// Returns whether the journal ends with the note that the output has all its results.
+fn is_complete(mut journal: &File, header_len: u64) -> io::Result<bool> {
+    let records = journal.metadata()?.len().saturating_sub(header_len) / RECORD_LEN as u64;
+    journal.seek(SeekFrom::Start(header_len + records * RECORD_LEN as u64))?;
+    let mut end = Vec::new();
+    journal.take(RECORD_LEN as u64).read_to_end(&mut end)?;
+    Ok(end == COMPLETE)
 }
 
 /// Checks that the batch of the journal is this one, unless changes are allowed. Returns whether it is.

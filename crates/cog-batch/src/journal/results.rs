@@ -5,7 +5,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
 };
 
-use super::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
+use super::{COMPLETE, DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
 
 /// The results of a batch whose journal is closed. The journal is locked until they are dropped.
 #[derive(Debug)]
@@ -142,6 +142,17 @@ impl Results {
             std::fs::remove_file(path).map_err(|error| JournalError::write(path, error))?;
         }
         Ok(())
+    }
+
+    /// Notes at the end of the journal that the output has all its results. The next batch that adds one removes the note.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn mark_complete(&mut self) -> Result<(), JournalError> {
+        let mut journal: &File = &self.files.journal;
+        let mark = journal.seek(SeekFrom::End(0)).and_then(|_| journal.write_all(COMPLETE));
+        mark.and_then(|()| journal.sync_data())
+            .map_err(|error| JournalError::write(&self.files.paths.journal, error))
     }
 
     /// Returns the newest line of each row.

@@ -125,7 +125,13 @@ async fn write(journal: Journal, summary: &Summary, batch: &Batch, args: &BatchA
     };
     let has_failures = summary.rows.failed + summary.rows.earlier_failed > 0;
     match args.results.keep_journal || has_failures || summary.is_sample {
-        true => output.write_file(&mut results, path)?,
+        true => {
+            output.write_file(&mut results, path)?;
+            // The other rows of a sample have no result yet.
+            if !summary.is_sample {
+                results.mark_complete()?;
+            }
+        }
         false => output.finish(results, path)?,
     }
     Ok(())

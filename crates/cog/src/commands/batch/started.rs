@@ -27,7 +27,8 @@ struct BatchStatus {
     /// Where the rows run: `live`, `nats` or a vendor.
     runs: String,
     state: State,
-    /// The rows with a result; none if the batch is complete, and for rows of jobs at a vendor until their answers are read.
+    /// The rows with a result; none if the batch is complete and its journal is gone, and for rows of jobs at a vendor until their
+    /// answers are read.
     rows: Option<RowStatus>,
     /// The jobs in the queue of NATS.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +94,11 @@ fn status(args: &StatusArgs, environment: Environment, console: &Console) -> Res
         jobs: Vec::new(),
     };
     if let Some(journal) = &journal {
-        status.state = if journal.is_in_use { State::Running } else { State::Stopped };
+        status.state = match (journal.is_in_use, journal.is_complete) {
+            (true, _) => State::Running,
+            (false, true) => State::Complete,
+            (false, false) => State::Stopped,
+        };
         status.rows = Some(RowStatus { done: journal.rows, failed: journal.failed });
     }
     match Jobs::find(output)? {
