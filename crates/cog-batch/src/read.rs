@@ -93,6 +93,9 @@ impl ReadError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 "Write the file again: it is damaged or incomplete. --encoding names the encoding of a text.".to_owned()
             }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                "Decompress it first. A file in .gz or .zst is read as it is.".to_owned()
+            }
             Self::Io { .. } => {
                 "Check that the file exists and that you have permission to read it.".to_owned()
             }

@@ -241,6 +241,7 @@ impl<S: Sink> BatchRun<'_, S> {
         if self.batch.allows_changes {
             self.summary.left_out.from = Some(self.summary.rows.read);
         }
+        self.summary.absent = self.rows.absent();
         self.summary.stopped = self.stop;
         self.summary
     }

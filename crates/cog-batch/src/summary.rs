@@ -34,6 +34,9 @@ pub struct Summary {
     /// Why the batch ended before its input did.
     #[serde(serialize_with = "reason")]
     pub stopped: Option<Stop>,
+    /// The members that `--id` and `--keep` name and that no row has had.
+    #[serde(rename = "absent_columns", skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     #[serde(skip)]
     pub(crate) costs: Costs,
     /// What the batch no longer has of the results of the journal ([`Results::leave_out`](crate::Results::leave_out)).

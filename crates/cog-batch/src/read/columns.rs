@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cog_json::{Kind, SyntaxErrorKind, Value, Writer};
-use cog_schema::{Contract, FieldTypes, InputField};
+use cog_schema::{Contract, FieldTypes, InputField, nearest};
 use thiserror::Error;
 
 use crate::{ParsedRow, RowErrorKind};
@@ -130,6 +130,17 @@ pub enum ColumnsError {
         /// The columns of the table.
         columns: Vec<String>,
     },
+    /// No row has the member that is the `id` of the results.
+    #[error(
+        "no row so far has the member `{member}`, which --id names; the first row has {}",
+        listed(members)
+    )]
+    NoMember {
+        /// The member.
+        member: String,
+        /// The members of the first row.
+        members: Vec<String>,
+    },
     /// A field is mapped that the input does not have.
     #[error("the module has no input field `{field}`; the fields are {}", quoted(fields))]
     NoField {
@@ -193,11 +204,20 @@ impl ColumnsError {
                 "Write line feeds at the ends of the lines: tr '\\r' '\\n' < FILE.".to_owned()
             }
             Self::Header(_) => "Write the names of the input fields on the first line.".to_owned(),
-            Self::Unknown { columns, fields } => match similar(columns, fields) {
-                Some((column, field)) => {
+            Self::Unknown { columns, fields } => match similar(columns, fields).as_slice() {
+                [(column, field)] if columns.len() == 1 => {
                     format!("Map it with --map '{field}={column}', or ignore it with --ignore-unknown.")
                 }
-                None => match delimiter_in(columns) {
+                pairs if !pairs.is_empty() => {
+                    let maps: Vec<_> = pairs
+                        .iter()
+                        .take(MAX_NAMES)
+                        .map(|(column, field)| format!("--map '{field}={column}'"))
+                        .collect();
+                    let others = if pairs.len() < columns.len() { "the others" } else { "them" };
+                    format!("Map with {}, or ignore {others} with --ignore-unknown.", maps.join(" "))
+                }
+                _ => match delimiter_in(columns) {
                     Some(delimiter) => {
                         format!("The columns look separated by `{delimiter}`: set --delimiter '{delimiter}'.")
                     }
@@ -215,6 +235,10 @@ impl ColumnsError {
             Self::Missing { .. } | Self::NoField { .. } | Self::Required { .. } | Self::None { .. } => {
                 "Write --map FIELD=COLUMN.".to_owned()
             }
+            Self::NoMember { member, members } => match nearest(member, members.iter().map(String::as_str)) {
+                Some(near) => format!("Did you mean --id '{near}'?"),
+                None => "Name a member of the rows with --id.".to_owned(),
+            },
             Self::MappedTwice { .. } => {
                 "Map it to one field, and add a column with the same values for the other.".to_owned()
             }
@@ -244,6 +268,10 @@ fn quoted(names: &[String]) -> String {
         list.push(format!("{} more", names.len() - MAX_NAMES));
     }
     list.join(", ")
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "no members".to_owned() } else { quoted(names) }
 }
 
 /// The input field of each column.
@@ -337,11 +365,38 @@ fn target(column: &str, fields: &[InputField], map: &ColumnMap) -> Option<InputF
     field.or_else(|| is_open.then(|| InputField::text(name)))
 }
 
-/// Returns a column whose name differs from a field only in case, spaces and separators.
-fn similar<'a>(columns: &'a [String], fields: &'a [String]) -> Option<(&'a String, &'a String)> {
-    let [column] = columns else { return None };
-    let field = fields.iter().find(|field| plain(field) == plain(column))?;
-    Some((column, field))
+/// Returns the columns whose names differ from a field only in case, spaces and separators, or in one letter or two. Each field
+/// is named once.
+fn similar<'a>(columns: &'a [String], fields: &'a [String]) -> Vec<(&'a str, &'a str)> {
+    let mut free: Vec<&str> =
+        fields.iter().filter(|field| !columns.contains(field)).map(String::as_str).collect();
+    let mut pairs = Vec::new();
+    for column in columns.iter().filter(|column| column.len() <= MAX_NAME) {
+        let name = plain(column);
+        let field = free.iter().position(|field| plain(field) == name).or_else(|| {
+            let near = nearest(&name, free.iter().copied())?;
+            free.iter().position(|field| *field == near && is_misspelt(&name, &plain(field)))
+        });
+        if let Some(field) = field {
+            pairs.push((column.as_str(), free.remove(field)));
+        }
+    }
+    pairs
+}
+
+/// Returns whether a name of some length has the letters of another one, but for one or two.
+fn is_misspelt(name: &str, field: &str) -> bool {
+    let mut rest: Vec<char> = field.chars().collect();
+    let count = name.chars().count();
+    let missing = name.chars().filter(|char| match rest.iter().position(|other| other == char) {
+        Some(at) => {
+            rest.remove(at);
+            false
+        }
+        None => true,
+    });
+    let different = missing.count().max(rest.len());
+    count >= 5 && different <= 1 + usize::from(count >= 8)
 }
 
 /// Returns the character that seems to separate the columns, if the header is one name that contains it.
@@ -444,6 +499,36 @@ pub(super) fn media_source(cell: &str) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_column_with_the_name_of_a_field_is_mapped() {
+        let suggestion = |columns: &[&str], fields: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            ColumnsError::Unknown { columns: owned(columns), fields: owned(fields) }.suggestion()
+        };
+        for (columns, fields, expected) in [
+            (
+                &[" Text"][..],
+                &["text"][..],
+                "Map it with --map 'text= Text', or ignore it with --ignore-unknown.",
+            ),
+            (
+                &["Item Count", "texte"],
+                &["text", "item_count"],
+                "Map with --map 'item_count=Item Count' --map 'text=texte', or ignore them with --ignore-unknown.",
+            ),
+            (
+                &["TEXT", "Text", "url"],
+                &["text", "other"],
+                "Map with --map 'text=TEXT', or ignore the others with --ignore-unknown.",
+            ),
+        ] {
+            assert_eq!(suggestion(columns, fields), expected);
+        }
+        for columns in [&["url", "a"][..], &["next", "tax"]] {
+            assert!(suggestion(columns, &["text", "count"]).starts_with("Ignore them"), "{columns:?}");
+        }
+    }
 
     #[test]
     fn header_of_any_size_fits_in_a_message() {

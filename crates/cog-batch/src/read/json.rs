@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeSet,
     io::{self, BufRead as _, BufReader, Read},
-    sync::Arc,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -303,6 +306,10 @@ pub(super) struct Members {
     map: ColumnMap,
     /// The names of the input fields; none if the input may have any.
     fields: BTreeSet<String>,
+    /// The members that go to the results, and whether a row has had each.
+    carried: Vec<(String, AtomicBool)>,
+    /// The members of the first row.
+    first: OnceLock<Vec<String>>,
 }
 
 impl Members {
@@ -316,11 +323,48 @@ impl Members {
         }
         let fields: Vec<String> = contract.input_fields().iter().map(|field| field.name.clone()).collect();
         map.check_fields(&fields)?;
-        Ok(Some(Self { map: map.clone(), fields: fields.into_iter().collect() }))
+        Ok(Some(Self::of(map.clone(), fields.into_iter().collect())))
+    }
+
+    fn of(map: ColumnMap, fields: BTreeSet<String>) -> Self {
+        let names = map.carried().names().collect::<BTreeSet<_>>();
+        let carried = names.into_iter().map(|name| (name.to_owned(), AtomicBool::new(false))).collect();
+        Self { map, fields, carried, first: OnceLock::new() }
+    }
+
+    /// Returns the members that go to the results and that no row has had so far; none before the first row.
+    pub(super) fn absent(&self) -> Vec<String> {
+        let absent = self.carried.iter().filter(|(_, is_seen)| !is_seen.load(Ordering::Relaxed));
+        absent.map(|(name, _)| name.clone()).filter(|_| self.first.get().is_some()).collect()
+    }
+
+    /// Checks that a row so far has the member that is the `id` of the results.
+    ///
+    /// # Errors
+    /// None has it.
+    pub(super) fn check_id(&self) -> Result<(), ColumnsError> {
+        let absent = self.absent();
+        match self.map.id.as_ref().filter(|id| absent.contains(id)) {
+            Some(id) => Err(ColumnsError::NoMember {
+                member: id.clone(),
+                members: self.first.get().cloned().unwrap_or_default(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn see(&self, row: &Value) {
+        self.first.get_or_init(|| row.members().map(|(name, _)| name.to_owned()).collect());
+        for (name, is_seen) in &self.carried {
+            if !is_seen.load(Ordering::Relaxed) && row.get(name).is_some() {
+                is_seen.store(true, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Divides a row into its input and what its result gets. A row that is a string has no members.
     fn apply(&self, row: Value) -> ParsedRow {
+        self.see(&row);
         if !row.is_object() {
             return ParsedRow { input: row, carried: self.map.carried().none() };
         }
@@ -350,7 +394,7 @@ impl Members {
 }
 
 /// Returns the parser of rows that are JSON.
-pub(super) fn parser(members: Option<Members>) -> Arc<RowParser> {
+pub(super) fn parser(members: Option<Arc<Members>>) -> Arc<RowParser> {
     Arc::new(move |text: &[u8]| {
         let row = parse(text)?;
         Ok(match &members {
@@ -454,7 +498,7 @@ mod tests {
 
     fn apply(map: ColumnMap, fields: &[&str], row: &str) -> (String, String) {
         let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-        let parsed = Members { map, fields }.apply(Value::parse(row).unwrap());
+        let parsed = Members::of(map, fields).apply(Value::parse(row).unwrap());
         (parsed.input.to_string(), parsed.carried)
     }
 

@@ -54,8 +54,18 @@ pub struct Rows {
     name: String,
     length: Option<u64>,
     columns: ColumnMap,
+    /// The members of rows that are JSON, if they are not the input as they are.
+    members: Option<Arc<Members>>,
+    /// Whether the rows so far have been checked for their `id`.
+    is_checked: bool,
     /// The end of the last group.
     end: u64,
+}
+
+/// What the columns or members of rows become.
+struct Columned<'a> {
+    contract: &'a Contract,
+    members: Option<Arc<Members>>,
 }
 
 /// Rows that were read together.
@@ -91,14 +101,16 @@ impl Source {
     /// The input cannot be read, or its columns do not fit the module.
     pub fn open(&self, contract: &Contract) -> Result<Rows, ReadError> {
         let read = Arc::new(AtomicU64::new(0));
+        let members = self.members(contract)?;
+        let module = Columned { contract, members: members.clone() };
         let (reader, length) = match self.is_stdin() {
-            true => (self.stream(Counted { input: io::stdin(), read: Arc::clone(&read) }, contract)?, None),
+            true => (self.stream(Counted { input: io::stdin(), read: Arc::clone(&read) }, module)?, None),
             false => {
                 let (file, length) = self.file()?;
                 let file = Counted { input: file, read: Arc::clone(&read) };
                 let reader = match length {
-                    Some(_) => self.file_reader(file, contract)?,
-                    None => self.stream(file, contract)?,
+                    Some(_) => self.file_reader(file, module)?,
+                    None => self.stream(file, module)?,
                 };
                 (reader, length)
             }
@@ -111,7 +123,7 @@ impl Source {
         // What is buffered is measured in decoded bytes, the length of the file in encoded ones.
         let is_plain = self.compression.is_none() && self.encoding.is_none();
         thread.spawn(move || send(reader, &read, is_plain, &sender)).map_err(|source| self.error(source))?;
-        Ok(Rows { groups, name, length, columns: self.columns.clone(), end: 0 })
+        Ok(Rows { groups, name, length, columns: self.columns.clone(), members, is_checked: false, end: 0 })
     }
 
     #[expect(clippy::disallowed_methods, reason = "rows are read here, one at a time and each with a limit")]
@@ -124,7 +136,13 @@ impl Source {
         }
     }
 
-    fn file_reader(&self, file: Counted<File>, contract: &Contract) -> Result<Box<dyn RowReader>, ReadError> {
+    fn file_reader(
+        &self,
+        file: Counted<File>,
+        module: Columned<'_>,
+    ) -> Result<Box<dyn RowReader>, ReadError> {
+        #[cfg(feature = "arrow")]
+        let contract = module.contract;
         match self.format {
             #[cfg(feature = "arrow")]
             Format::Arrow => {
@@ -136,7 +154,7 @@ impl Source {
                 let opened = super::parquet::open(file.input, &file.read, contract, &self.columns);
                 opened.map_err(|error| self.table_error(error))
             }
-            _ => self.stream(file, contract),
+            _ => self.stream(file, module),
         }
     }
 
@@ -144,12 +162,12 @@ impl Source {
     fn stream(
         &self,
         input: impl Read + Send + 'static,
-        contract: &Contract,
+        module: Columned<'_>,
     ) -> Result<Box<dyn RowReader>, ReadError> {
         match self.format {
             #[cfg(feature = "arrow")]
             Format::Arrow => {
-                let opened = super::arrow::open_stream(input, contract, &self.columns);
+                let opened = super::arrow::open_stream(input, module.contract, &self.columns);
                 opened.map_err(|error| self.table_error(error))
             }
             #[cfg(feature = "arrow")]
@@ -157,18 +175,19 @@ impl Source {
                 let reason = "its index is at its end, so it must be a file".to_owned();
                 Err(self.table_error(TableError::Content(reason)))
             }
-            Format::JsonLines | Format::Csv | Format::Json => self.text(input, contract),
+            Format::JsonLines | Format::Csv | Format::Json => self.text(input, module),
         }
     }
 
     fn text(
         &self,
         input: impl Read + Send + 'static,
-        contract: &Contract,
+        module: Columned<'_>,
     ) -> Result<Box<dyn RowReader>, ReadError> {
+        let Columned { contract, members } = module;
         let input = decoded(input, self.compression, self.encoding).map_err(|source| self.error(source))?;
         if self.format == Format::Json {
-            let opened = JsonArray::open(input, parser(self.members(contract)?));
+            let opened = JsonArray::open(input, parser(members));
             let opened = opened.map_err(|source| self.error(source))?;
             return Ok(Box::new(opened.ok_or_else(|| ReadError::NotAnArray { name: self.name() })?));
         }
@@ -177,7 +196,7 @@ impl Source {
             lines.skip(3);
         }
         if self.format == Format::JsonLines {
-            return Ok(Box::new(JsonLines::new(lines, parser(self.members(contract)?))));
+            return Ok(Box::new(JsonLines::new(lines, parser(members))));
         }
         let opened = Csv::open(lines, contract, &self.columns, self.delimiter);
         let reader =
@@ -185,8 +204,13 @@ impl Source {
         Ok(Box::new(reader))
     }
 
-    fn members(&self, contract: &Contract) -> Result<Option<Members>, ReadError> {
-        Members::new(contract, &self.columns).map_err(|source| self.columns_error(source))
+    /// Returns what becomes of the members of rows, if rows are JSON.
+    fn members(&self, contract: &Contract) -> Result<Option<Arc<Members>>, ReadError> {
+        if !matches!(self.format, Format::JsonLines | Format::Json) {
+            return Ok(None);
+        }
+        let members = Members::new(contract, &self.columns).map_err(|source| self.columns_error(source))?;
+        Ok(members.map(Arc::new))
     }
 
     fn columns_error(&self, source: ColumnsError) -> ReadError {
@@ -236,7 +260,15 @@ impl Rows {
     pub(crate) fn from_vec(rows: Vec<Row>) -> Self {
         let (sender, groups) = mpsc::channel(1);
         assert!(sender.try_send(Ok(Group { rows, end: 0 })).is_ok());
-        Self { groups, name: "rows".to_owned(), length: None, columns: ColumnMap::default(), end: 0 }
+        Self {
+            groups,
+            name: "rows".to_owned(),
+            length: None,
+            columns: ColumnMap::default(),
+            members: None,
+            is_checked: true,
+            end: 0,
+        }
     }
 
     /// Waits for the next rows. Returns none at the end.
@@ -246,10 +278,30 @@ impl Rows {
     pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ReadError> {
         let group = self.groups.recv().await.transpose();
         let group = group.map_err(|source| ReadError::Io { name: self.name.clone(), source })?;
-        Ok(group.map(|Group { rows, end }| {
-            self.end = end;
-            rows
-        }))
+        let Some(Group { rows, end }) = group else { return Ok(None) };
+        self.end = end;
+        self.check_id(&rows)?;
+        Ok(Some(rows))
+    }
+
+    /// Checks the first rows for their `id`, before any is sent: with a misspelt name, nothing would join the results to the input.
+    fn check_id(&mut self, rows: &[Row]) -> Result<(), ReadError> {
+        let Some(members) = self.members.as_ref().filter(|_| !self.is_checked) else { return Ok(()) };
+        self.is_checked = true;
+        if self.columns.id.is_some() {
+            // What is wrong with a row is its result.
+            for row in rows {
+                let _ = row.input.get();
+            }
+            let name = || self.name.clone();
+            members.check_id().map_err(|source| ReadError::Columns { name: name(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the members that go to the results and that no row has had.
+    pub(crate) fn absent(&self) -> Vec<String> {
+        self.members.as_ref().map(|members| members.absent()).unwrap_or_default()
     }
 
     /// Returns the name of the input.

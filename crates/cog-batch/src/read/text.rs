@@ -33,7 +33,12 @@ pub(super) fn decoded(
         Some(Compression::Zstd) => Box::new(Zstd::new(input)),
     };
     let mut input = BufReader::with_capacity(BUFFER, input);
-    let found = match input.fill_buf()? {
+    let start = input.fill_buf()?;
+    if let Some(name) = compressed_with(start) {
+        let kind = io::ErrorKind::Unsupported;
+        return Err(io::Error::new(kind, format!("it is compressed with {name}")));
+    }
+    let found = match start {
         [0xFF, 0xFE, ..] => Some(UTF_16LE),
         [0xFE, 0xFF, ..] => Some(UTF_16BE),
         _ => None,
@@ -42,6 +47,22 @@ pub(super) fn decoded(
         None => Box::new(input),
         Some(encoding) => Box::new(Transcoder::new(input, encoding)),
     })
+}
+
+/// Returns the name of the compression of content that begins with these bytes.
+fn compressed_with(start: &[u8]) -> Option<&'static str> {
+    const SIGNATURES: [(&[u8], &str); 7] = [
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"\x28\xb5\x2f\xfd", "Zstandard"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+        (b"PK\x03\x04", "ZIP"),
+        (b"Rar!\x1a\x07", "RAR"),
+        (b"\x04\x22\x4d\x18", "LZ4"),
+    ];
+    let found = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)).map(|(_, name)| *name);
+    let is_bzip2 = start.starts_with(b"BZh") && start.get(4..10) == Some(b"1AY&SY");
+    found.or_else(|| is_bzip2.then_some("bzip2"))
 }
 
 /// Reads Zstandard: frames one after another, as parallel compressors and `cat` write them.

@@ -22,6 +22,7 @@ use cog_host::{
 use cog_module::Choice;
 use cog_run::{Providers, RunContext, RunOptions, Runtime};
 use cog_spec::Usage;
+use serde::Serialize;
 
 use self::{
     files::{check_module, describe},
@@ -35,6 +36,41 @@ use crate::{
     error::{CliError, Exit},
     output::{Console, Table},
 };
+
+/// The summary of `--summary`: what the batch was, and what it did.
+#[derive(Serialize)]
+struct SummaryFile<'a> {
+    #[serde(flatten)]
+    about: &'a About,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
+/// What a batch is.
+#[derive(Serialize)]
+struct About {
+    /// The name and the version of the module.
+    module: String,
+    /// The providers that are called, and their models.
+    model: String,
+    input: String,
+    output: String,
+    /// The time of the start, in UTC.
+    started_at: String,
+}
+
+impl About {
+    fn new(args: &BatchArgs, batch: &Batch) -> Self {
+        let manifest = &batch.module.manifest;
+        Self {
+            module: format!("{} {}", manifest.name, manifest.version),
+            model: files::model(args, batch),
+            input: args.input.display().to_string(),
+            output: args.output.display().to_string(),
+            started_at: humantime::format_rfc3339_seconds(output::now()).to_string(),
+        }
+    }
+}
 
 /// What a batch was started with.
 #[derive(Clone, Copy)]
@@ -116,6 +152,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         runner: None,
         via,
     };
+    let about = About::new(args, &batch);
     let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
     let invocation = Invocation { args, settings: &settings, console };
     if let Some(format) = args.plan {
@@ -125,18 +162,18 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     if let Some(url) = args.nats() {
         console.note(&note);
         let summary = nats::run(url, batch, rows, invocation)?;
-        return close(summary, args, console);
+        return close(summary, &about, args, console);
     }
     let output = Output::open(args, &batch, &settings)?;
     console.note(&note);
     if let Some(provider) = &batch.via {
         drop(rows);
-        let ready = ReadyBatch { batch: &batch, output, source: &source };
+        let ready = ReadyBatch { batch: &batch, output, source: &source, about: &about };
         return via::run(provider, ready, mode, invocation);
     }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
     close_telemetry(&settings, console);
-    close(summary, args, console)
+    close(summary, &about, args, console)
 }
 
 /// Whether the command names the provider or the model, which a plan with `--nats` then has the prices of.
@@ -150,9 +187,10 @@ fn workers() -> Selected {
 }
 
 /// Reports what the batch did, and returns the exit code.
-fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, CliError> {
+fn close(summary: Summary, about: &About, args: &BatchArgs, console: &Console) -> Result<Exit, CliError> {
     output::print_summary(&summary, console);
     if let Some(path) = &args.results.summary {
+        let summary = SummaryFile { about, summary: &summary };
         emit::file(path, &cog_json::ToJson::to_json_pretty(&summary), console)?;
     }
     let failed = summary.rows.failed + summary.rows.earlier_failed;
@@ -199,6 +237,11 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
     let rows = summary.rows;
     if rows.read == 0 && summary.stopped.is_none() {
         console.note("the input has no rows");
+    }
+    for name in &summary.absent {
+        console.note(&format!(
+            "no row has a member `{name}`, which --id or --keep names: it is null in each result"
+        ));
     }
     if rows.excluded > 0 && rows.excluded == rows.read {
         console.note("the condition of --where was true for no row");

@@ -98,6 +98,8 @@ const TABLES: &[&str] = &["arrow", "arrows", "feather", "ipc", "parquet", "pq"];
 const TABLES: &[&str] = &[];
 /// The extensions of spreadsheets, which are not read.
 const SPREADSHEETS: &[&str] = &["ods", "xls", "xlsm", "xlsx"];
+/// The extensions of compressions and archives that are not read.
+const ARCHIVES: &[&str] = &["7z", "br", "bz2", "lz", "lz4", "lzma", "rar", "tar", "tgz", "xz", "z", "zip"];
 
 /// Returns the format of the input.
 ///
@@ -147,6 +149,9 @@ fn named(name: Option<Format>, path: &Path, flag: &str) -> Result<Format, CliErr
         suggestion: Some(match has_extension(path, TABLES) {
             true => "Parquet and Arrow need a program with the feature `arrow`: cargo install cogn --features arrow".to_owned(),
             false if has_extension(path, SPREADSHEETS) => "Save the spreadsheet as CSV.".to_owned(),
+            false if has_extension(path, ARCHIVES) => {
+                "Decompress it first, or compress the rows as .gz or .zst.".to_owned()
+            }
             false => format!("Name it with {flag}: {}.", Format::NAMES.join(", ")),
         }),
     })
@@ -212,7 +217,7 @@ pub(super) fn describe(
         ("where", args.rows.filter.clone()),
         ("map", Some(map(args)).filter(|map| !map.is_empty())),
         ("id", args.rows.id.clone()),
-        ("keep", Some(args.rows.keep.join(", ")).filter(|names| !names.is_empty())),
+        ("keep", Some(columns(args).keep.join(", ")).filter(|names| !names.is_empty())),
         ("null", Some(args.rows.null.join(", ")).filter(|words| !words.is_empty())),
         ("delimiter", args.rows.delimiter.map(|byte| char::from(byte).to_string())),
         ("encoding", args.rows.encoding.map(|encoding| encoding.name().to_owned())),
@@ -276,7 +281,7 @@ fn parts(batch: &Batch) -> Result<Option<String>, CliError> {
 }
 
 /// Returns the providers that are called, and the model of the first.
-fn model(args: &BatchArgs, batch: &Batch) -> String {
+pub(super) fn model(args: &BatchArgs, batch: &Batch) -> String {
     if args.nats().is_some() {
         let model = args.model.model.as_deref().unwrap_or("of their provider");
         let providers = args.model.provider.join(",");

@@ -12,7 +12,7 @@ use cog_run::Providers;
 use cog_spec::ErrorBody;
 
 use super::{
-    Invocation, Output, close,
+    About, Invocation, Output, close,
     files::{self, check_module, describe},
     unreadable,
 };
@@ -38,6 +38,7 @@ pub(super) struct ReadyBatch<'a> {
     pub(super) batch: &'a Batch,
     pub(super) output: Output,
     pub(super) source: &'a Source,
+    pub(super) about: &'a About,
 }
 
 /// Creates the provider for `--via`.
@@ -72,7 +73,7 @@ pub(super) fn run(
     invocation: Invocation<'_>,
 ) -> Result<Exit, CliError> {
     let Invocation { args, settings, console } = invocation;
-    let ReadyBatch { batch, output, source } = ready;
+    let ReadyBatch { batch, output, source, about } = ready;
     let started = Instant::now();
     check_module("--via", &batch.module)?;
     let mut via = open(provider, args)?;
@@ -104,7 +105,7 @@ pub(super) fn run(
         }
         BatchEnd::Done(summary) => {
             let is_done = summary.stopped.is_none();
-            let exit = close(*summary, args, console);
+            let exit = close(*summary, about, args, console);
             if is_done {
                 delete_files(&via, console)?;
                 via.remove();

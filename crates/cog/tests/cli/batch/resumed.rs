@@ -350,3 +350,41 @@ fn id_follows_its_row_and_may_be_added_later() {
     // Another key makes another row, whose result would have the wrong one.
     assert_eq!(run("k9,new\nk2,two\nk1,one\n", "--ignore-unknown").1, 4);
 }
+
+#[test]
+fn batch_with_a_journal_that_is_kept_is_complete() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(4));
+    let state = || {
+        let json = place.cog(["batch", "status", "out.jsonl", "--format", "json"]).output().unwrap();
+        let text = place.cog(["batch", "status", "out.jsonl", "--format", "human"]).output().unwrap();
+        let found: Value = serde_json::from_slice(&json.stdout).unwrap();
+        let text = String::from_utf8(text.stdout).unwrap();
+        (found["state"].as_str().unwrap().to_owned(), found["rows"]["done"].clone(), text)
+    };
+    let run = |args: &str| {
+        let args = format!("rows.jsonl -o out.jsonl --keep-journal {args}");
+        assert!(batch(&place, &mock, &args).status().unwrap().success());
+    };
+    run("--sample 3");
+    assert!(
+        matches!(state(), (state, done, text) if state == "stopped" && done == 3 && text.contains("stopped"))
+    );
+    run("");
+    assert!(
+        matches!(state(), (state, done, text) if state == "complete" && done == 4 && text.contains("complete"))
+    );
+    // The note at the end of the journal does not change what continues.
+    run("--summary summary.json");
+    assert_eq!((state().0.as_str(), mock.requests().len()), ("complete", 4));
+    let summary: Value = serde_json::from_str(&place.read("summary.json")).unwrap();
+    assert_eq!(
+        (&summary["module"], &summary["input"], &summary["output"], &summary["rows"]["earlier"]),
+        (&"m 1.0.0".into(), &"rows.jsonl".into(), &"out.jsonl".into(), &4.into())
+    );
+    assert!(summary["model"].as_str().unwrap().starts_with("openai/"), "{summary}");
+    assert_eq!(summary["started_at"].as_str().unwrap().len(), "2026-01-01T00:00:00Z".len());
+    place.write("rows.jsonl", rows(6));
+    run("--sample 5 --allow-changes");
+    assert_eq!(state().0, "stopped");
+}

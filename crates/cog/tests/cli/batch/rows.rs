@@ -406,6 +406,15 @@ fn cells_that_a_spreadsheet_would_execute_are_escaped_on_request() {
         assert!(text.contains(label) && text.contains(column), "{text}{}", stderr(&output));
         assert!(text.contains(",0.9,"), "numbers stay: {text}");
     }
+    for start in ["\\n=", "\\r-", "\\t@", "＝1", "＋", "－1", "＠sum"] {
+        let mock = Mock::start([Reply::text(ANSWER.replace("\"a\"", &format!("\"{start}b\"")))]);
+        assert!(
+            batch(&place, &mock, "rows.csv -o out.csv --force --escape-formulas").status().unwrap().success()
+        );
+        let text = place.read("out.csv");
+        let start = start.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t");
+        assert!(text.contains(&format!("'{start}b")), "{text:?}");
+    }
 }
 
 #[test]
@@ -422,4 +431,78 @@ fn table_without_a_required_column_is_refused_before_anything_is_sent() {
     let similar = batch(&place, &mock, "case.csv -o -").output().unwrap();
     assert!(stderr(&similar).contains("--map 'text= Text'"), "{}", stderr(&similar));
     assert!(mock.requests().is_empty());
+}
+
+#[test]
+fn kept_column_never_has_the_name_of_another_one() {
+    let (place, mock) = (place(), model());
+    place.write("rows.csv", "id,ok,row,label,text\n1,yes,9,mine,one\n");
+    let args = "--id id --keep ok --keep row --keep id --keep label --keep ok --ignore-unknown";
+    let output = batch(&place, &mock, &format!("rows.csv -o out.csv {args}")).output().unwrap();
+    let text = place.read("out.csv");
+    let header: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+    let start = ["row", "id", "_ok", "_row", "_id", "_label", "label", "rationale", "ok", "confidence"];
+    assert_eq!(header[..start.len()], start, "{}", stderr(&output));
+    assert!(text.lines().nth(1).unwrap().starts_with("0,1,yes,9,1,mine,a,"), "{text}");
+}
+
+#[test]
+fn misspelt_member_of_lines_is_named() {
+    let (place, mock) = (place(), model());
+    place
+        .write("rows.jsonl", "{\"ident\": 7, \"text\": \"a\"}\n{\"ident\": 8, \"text\": \"b\", \"url\": 1}\n")
+        .write("rows.json", "[{\"ident\": 7, \"text\": \"a\"}]")
+        .write("texts.jsonl", "\"a\"\n\"b\"\n");
+    for (file, suggestion) in [
+        ("rows.jsonl", "Did you mean --id 'ident'?"),
+        ("rows.json", "Did you mean --id 'ident'?"),
+        ("texts.jsonl", "Name a member of the rows with --id."),
+    ] {
+        let args = format!("{file} -o - --id idnt --keep url --ignore-unknown");
+        let refused = batch(&place, &mock, &args).output().unwrap();
+        let text = stderr(&refused);
+        assert!(text.contains("no row so far has the member `idnt`") && text.contains(suggestion), "{text}");
+        assert_ne!(refused.status.code(), Some(0), "{text}");
+    }
+    assert_eq!(mock.requests().len(), 0);
+    let output = batch(&place, &mock, "rows.jsonl -o - --id ident --keep url --keep ulr --ignore-unknown");
+    let output = { output }.output().unwrap();
+    assert_eq!((codes(&results(&output)), output.status.code()), (vec!["ok", "ok"], Some(0)));
+    let text = stderr(&output);
+    assert!(text.contains("no row has a member `ulr`") && !text.contains("`url`"), "{text}");
+}
+
+#[test]
+fn compressed_input_that_is_not_read_says_what_to_do() {
+    let (place, mock) = (place(), model());
+    place
+        .write("rows.jsonl.xz", b"\xfd7zXZ\0\0\x04")
+        .write("rows.csv.bz2", b"BZh91AY&SY\0\0")
+        .write("rows.7z", b"7z\xbc\xaf\x27\x1c\0\x04")
+        .write("rows.csv", b"PK\x03\x04\x14\0");
+    for (args, parts) in [
+        ("rows.jsonl.xz -o -", ["the format of rows.jsonl.xz is unknown", "Decompress it first"]),
+        ("rows.7z -o -", ["the format of rows.7z is unknown", "Decompress it first"]),
+        ("rows.csv.bz2 -o - --format csv", ["it is compressed with bzip2", "Decompress it first"]),
+        ("rows.jsonl.xz -o - --format jsonl", ["it is compressed with xz", "Decompress it first"]),
+        ("rows.csv -o -", ["it is compressed with ZIP", "Decompress it first"]),
+    ] {
+        let refused = batch(&place, &mock, args).output().unwrap();
+        let text = stderr(&refused);
+        assert!(parts.iter().all(|part| text.contains(part)), "{args}: {text}");
+        assert_eq!(refused.status.code(), Some(2), "{args}");
+    }
+    // A text may begin like one.
+    place.write("text.jsonl", "\"BZh is bzip2\"\n");
+    assert!(batch(&place, &mock, "text.jsonl -o -").status().unwrap().success());
+}
+
+#[test]
+fn several_columns_that_are_misspelt_are_mapped_in_one_suggestion() {
+    let (place, mock) = (place(), model());
+    place.write("rows.csv", " Text,Is New,url\none,true,x\n");
+    let refused = batch(&place, &mock, "rows.csv -o -").output().unwrap();
+    let expected =
+        "Map with --map 'text= Text' --map 'is_new=Is New', or ignore the others with --ignore-unknown.";
+    assert!(stderr(&refused).contains(expected), "{}", stderr(&refused));
 }
