@@ -357,7 +357,7 @@ impl<'a> Search<'a> {
             let what =
                 format!("at most {max} fields are allowed, and these are required: {}", required.join(", "));
             let pointer = format!("{}/maxProperties", shape.pointer);
-            (members.len() as f64 > max).then(|| Proof { pointer, reason: Reason::Schema(what) })
+            (members.len() as f64 > max).then_some(Proof { pointer, reason: Reason::Schema(what) })
         })
     }
 
