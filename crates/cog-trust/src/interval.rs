@@ -25,14 +25,22 @@ impl Interval {
 ///
 /// It holds the true rate in at least this share of repetitions, whatever the true rate is. Use it for promises.
 pub fn exact(rate: Rate, confidence: f64) -> Interval {
-    let tail = (1.0 - confidence) / 2.0;
-    let high = if rate.right() == rate.cases() {
-        1.0
-    } else {
-        quantile(rate.right() as f64 + 1.0, (rate.cases() - rate.right()) as f64, 1.0 - tail)
-    };
-    Interval { low: lower_bound(rate, 1.0 - tail), high }
+    exact_of(rate.right() as f64, rate.cases() as f64, confidence)
 }
+
+/// Returns the exact interval of a number of right cases that may have a fraction: a case with several runs is right by the share
+/// of its right runs. An average varies less than a single run, so the interval stays valid, and is wider than necessary.
+pub(crate) fn exact_of(right: f64, cases: f64, confidence: f64) -> Interval {
+    let tail = (1.0 - confidence) / 2.0;
+    let wrong = cases - right;
+    // What is left after summing fractions is not an answer.
+    let low = if right < ROUNDING { 0.0 } else { quantile(right, wrong.max(0.0) + 1.0, tail) };
+    let high = if wrong < ROUNDING { 1.0 } else { quantile(right.max(0.0) + 1.0, wrong, 1.0 - tail) };
+    Interval { low, high }
+}
+
+/// The largest sum of rounding errors that a count may have.
+const ROUNDING: f64 = 1e-6;
 
 /// Returns the exact one-sided lower bound: the true rate is lower in at most `1 - confidence` of repetitions.
 pub fn lower_bound(rate: Rate, confidence: f64) -> f64 {
@@ -44,13 +52,25 @@ pub fn lower_bound(rate: Rate, confidence: f64) -> f64 {
 
 /// Returns the interval of Wilson for `confidence`, for example 0.95. It is narrower than the exact one: use it to show a rate.
 pub fn wilson(rate: Rate, confidence: f64) -> Interval {
-    let Some(share) = rate.share() else { return Interval::UNKNOWN };
-    let z = Normal::standard().inverse_cdf(1.0 - (1.0 - confidence) / 2.0);
-    let cases = rate.cases() as f64;
+    wilson_of(rate.right() as f64, rate.cases() as f64, confidence)
+}
+
+/// Returns the interval of Wilson of a number of right cases that may have a fraction.
+pub(crate) fn wilson_of(right: f64, cases: f64, confidence: f64) -> Interval {
+    if cases <= 0.0 {
+        return Interval::UNKNOWN;
+    }
+    let share = (right / cases).clamp(0.0, 1.0);
+    let z = normal_quantile(confidence);
     let scale = 1.0 + z * z / cases;
     let middle = share + z * z / (2.0 * cases);
     let half = z * (share * (1.0 - share) / cases + z * z / (4.0 * cases * cases)).sqrt();
     Interval { low: ((middle - half) / scale).max(0.0), high: ((middle + half) / scale).min(1.0) }
+}
+
+/// Returns how many standard deviations hold this share of a normal distribution: 1.96 for 0.95.
+pub(crate) fn normal_quantile(confidence: f64) -> f64 {
+    Normal::standard().inverse_cdf(1.0 - (1.0 - confidence) / 2.0)
 }
 
 /// Returns the quantile of the beta distribution at the probability `p`.
