@@ -50,6 +50,9 @@ const OTLP: &str = "opentelemetry-proto==1.45.2";
 /// Reads and writes tables.
 pub(crate) const PYARROW: &str = "pyarrow==25.0.1";
 
+/// Compute the statistics with which those of cog-trust are compared.
+const STATISTICS: &[&str] = &["scipy==1.17.1", "scikit-learn==1.9.1"];
+
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
     if extent != Extent::RustOnly {
@@ -81,9 +84,10 @@ pub(crate) fn run(extent: Extent) -> Outcome {
 fn with_tools() -> Outcome {
     // The tests of the tools leave there what runs sent to vendors.
     let requests = emptied("tmp/requests")?;
-    let interpreter = python(&[MCP, NATS, EXPORTS, &[PYARROW, OTLP]].concat())?;
+    let interpreter = python(&[MCP, NATS, EXPORTS, STATISTICS, &[PYARROW, OTLP]].concat())?;
     let mut tools = cargo();
-    tools.args(["test", "--workspace", "--locked", "--test", "tools", "--test", "pyarrow"]).args(FEATURES);
+    tools.args(["test", "--workspace", "--locked"]).args(FEATURES);
+    tools.args(["--test", "tools", "--test", "pyarrow", "--test", "reference"]);
     execute(tools.env("COG_TEST_PYTHON", interpreter))?;
     sdk_checks(&requests)
 }

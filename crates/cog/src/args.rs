@@ -2,6 +2,7 @@
 
 mod about;
 mod batch;
+mod calibrate;
 mod handoff;
 mod help;
 #[cfg(feature = "nats")]
@@ -34,6 +35,7 @@ pub(crate) use self::{
         ManArgs, SchemaArgs, SchemaName, TrustArgs,
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat, StatusArgs},
+    calibrate::CalibrateArgs,
     handoff::{
         CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
         HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -154,6 +156,8 @@ pub(crate) enum Command {
     Jobs(QueueArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
+    /// Measure what the confidence of a module is worth, and find a threshold
+    Calibrate(CalibrateArgs),
     /// Show past runs, or run one again
     Logs(LogsArgs),
     /// Show the messages of a run as a timeline

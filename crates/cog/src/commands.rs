@@ -2,6 +2,7 @@
 
 mod about;
 mod batch;
+mod calibrate;
 mod conformance;
 mod doctor;
 mod emit;
@@ -53,6 +54,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         #[cfg(feature = "nats")]
         Command::Jobs(args) => nats::jobs(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
+        Command::Calibrate(args) => calibrate::calibrate(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
         Command::Cache(args) => logs::cache(&args, environment, console),

@@ -26,6 +26,7 @@ pub(crate) struct ListFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Text.
+    #[value(alias = "text")]
     Human,
     /// JSON, on one line in a pipe.
     Json,

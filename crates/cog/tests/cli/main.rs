@@ -9,6 +9,8 @@ mod batch;
 #[cfg(test)]
 mod cache;
 #[cfg(test)]
+mod calibrate;
+#[cfg(test)]
 mod cite;
 #[cfg(test)]
 mod composition;

@@ -1,0 +1,261 @@
+//! The report of a calibration, as text and as JSON.
+
+use cog_json::{Array, ToJson, Writer};
+use cog_trust::{
+    Auroc, Bin, Brier, CalibrationError, Coverage, Gate, Goal, Interval, LogisticMap, Run, Sample,
+};
+
+use crate::output::{Console, Palette, Table};
+
+/// The confidence of the intervals.
+const INTERVAL: f64 = 0.95;
+
+/// The points of the risk-coverage curve in JSON.
+const POINTS: usize = 100;
+
+/// The points of the risk-coverage curve on a terminal.
+const LINES: usize = 10;
+
+/// What the stated confidences of a sample are worth.
+pub(super) struct Report {
+    module: String,
+    sample: Sample,
+    map: LogisticMap,
+    gate: Option<(Goal, Gate)>,
+}
+
+impl Report {
+    pub(super) fn new(module: &str, runs: &[Run], goal: Option<Goal>) -> Self {
+        let sample = Sample::new(runs);
+        Self {
+            module: module.to_owned(),
+            map: LogisticMap::fit(&sample),
+            gate: goal.map(|goal| (goal, goal.gate(&sample))),
+            sample,
+        }
+    }
+
+    /// Whether a threshold was wanted and cannot be promised.
+    pub(super) fn lacks_threshold(&self) -> bool {
+        matches!(self.gate, Some((_, Gate::Needed { .. })))
+    }
+
+    /// Returns points of the risk-coverage curve, about equally far from each other.
+    fn coverage(&self, count: usize) -> Vec<Coverage> {
+        let all = self.sample.coverage();
+        let part = |point: &Coverage| (point.accepted * count as f64).ceil() as u64;
+        let mut points: Vec<Coverage> = Vec::new();
+        for point in all {
+            match points.last_mut() {
+                Some(last) if part(last) == part(&point) => *last = point,
+                _ => points.push(point),
+            }
+        }
+        points
+    }
+
+    /// Formats the report for a terminal.
+    pub(super) fn describe(&self, console: &Console) -> String {
+        let palette = console.out().palette;
+        let columns = console.out_columns();
+        let (cases, runs) = (self.sample.cases(), self.sample.runs());
+        let mut text = format!("{} {cases} cases, {runs} runs\n\n", palette.name(&self.module));
+        text += &self.figures().render(palette, columns);
+        text += &format!("\n{}", self.reliability().render(palette, columns));
+        text += &format!("\n{}", self.curve().render(palette, columns));
+        if let Some((goal, gate)) = &self.gate {
+            text += &format!("\n{}", describe_gate(*goal, gate, cases, palette));
+        }
+        text
+    }
+
+    fn figures(&self) -> Table {
+        let mut table = Table::new(["figure", "value", "meaning"]);
+        let mut row = |name: &str, value: Option<f64>, meaning: String| {
+            let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:.3}"));
+            table.row([name.to_owned(), value, meaning]);
+        };
+        let interval = self.sample.accuracy_interval(INTERVAL);
+        row("accuracy", self.sample.accuracy(), format!("exact 95 % interval {}", range(interval)));
+        let stated = self.sample.stated_mean();
+        let over = stated.zip(self.sample.accuracy()).map_or(0.0, |(stated, accuracy)| stated - accuracy);
+        let direction = if over >= 0.0 { "more" } else { "less" };
+        row("stated mean", stated, format!("{:.3} {direction} than the accuracy", over.abs()));
+        let brier = self.sample.brier();
+        let skill = brier.and_then(|brier| brier.skill);
+        let skill = skill.map_or_else(
+            || "no skill to measure: all answers are right, or all are wrong".to_owned(),
+            |skill| format!("skill {skill:.3}; always stating the accuracy has 0"),
+        );
+        row("Brier score", brier.map(|brier| brier.score), skill);
+        let error = self.sample.calibration_error();
+        let null = error.map_or(0.0, |error| error.null);
+        row(
+            "calibration error",
+            error.map(|error| error.value),
+            format!("a perfect source with as many cases reads {null:.3}"),
+        );
+        let auroc = self.sample.auroc();
+        let meaning = auroc.map_or_else(
+            || "needs right and wrong answers".to_owned(),
+            |auroc| format!("95 % interval {}; 0.5 is chance", range(auroc.interval)),
+        );
+        row("AUROC", auroc.map(|auroc| auroc.value), meaning);
+        let LogisticMap { intercept, slope } = self.map;
+        let meaning = format!("probability of a stated 0.9; intercept {intercept:.3}, slope {slope:.3}");
+        row("map", Some(self.map.probability(0.9)), meaning);
+        table
+    }
+
+    fn reliability(&self) -> Table {
+        let mut table = Table::new(["stated", "mean", "right", "cases", "95 % interval"]);
+        for Bin { low, high, cases, stated, accuracy, interval } in self.sample.reliability() {
+            let stated_range =
+                if low < high { format!("{low:.3} to {high:.3}") } else { format!("{low:.3}") };
+            let cases = if cases.fract() == 0.0 { format!("{cases}") } else { format!("{cases:.1}") };
+            let [mean, right] = [stated, accuracy].map(|value| format!("{value:.3}"));
+            table.row([stated_range, mean, right, cases, range(interval)]);
+        }
+        table
+    }
+
+    fn curve(&self) -> Table {
+        let mut table = Table::new(["accepted from", "accepted", "right of accepted"]);
+        for Coverage { threshold, accepted, accuracy } in self.coverage(LINES) {
+            table.row([format!("{threshold:.3}"), percent(accepted), percent(accuracy)]);
+        }
+        table
+    }
+}
+
+fn range(interval: Interval) -> String {
+    format!("{:.3} to {:.3}", interval.low, interval.high)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Formats what is promised, or what is missing.
+fn describe_gate(goal: Goal, gate: &Gate, cases: usize, palette: Palette) -> String {
+    let (target, risk) = (trimmed(goal.target() * 100.0), trimmed(goal.risk() * 100.0));
+    match gate {
+        Gate::Threshold { threshold, accepted, right } => format!(
+            "{} accepts {accepted} of {cases} cases, {right} of them right\n\
+             At least {target} % of the answers that state {threshold} or more are right. This is wrong for at most {risk} % of \
+             calibrations.\nIt holds for inputs like these cases, and for the same model, prompt and schema.\n",
+            palette.success(format_args!("threshold {threshold}")),
+        ),
+        Gate::Needed { answers, at_least } => {
+            let which = at_least.map_or_else(String::new, |least| format!(" that state {least} or more"));
+            let plural = if *answers == 1 { "answer" } else { "answers" };
+            let verb = if *answers == 1 { "is" } else { "are" };
+            format!(
+                "{} for {target} % right at a risk of {risk} %\n{answers} more right {plural}{which} {verb} needed.\n",
+                palette.error("no threshold"),
+            )
+        }
+    }
+}
+
+/// Formats a percentage with as many digits as it has: 90, 99.9.
+fn trimmed(percentage: f64) -> String {
+    let text = format!("{percentage:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Written by hand: the figures are computed.
+impl ToJson for Report {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let sample = &self.sample;
+        w.object(|w| {
+            w.field("cases", &(sample.cases() as u64));
+            w.field("runs", &(sample.runs() as u64));
+            w.field("accuracy", &sample.accuracy());
+            w.field("interval", &bounds(sample.accuracy_interval(INTERVAL))[..]);
+            w.field("stated_mean", &sample.stated_mean());
+            let brier = sample.brier();
+            w.key("brier").object(|w| {
+                w.field("score", &brier.map(|Brier { score, .. }| score));
+                w.field("skill", &brier.and_then(|Brier { skill, .. }| skill));
+            });
+            w.field("log_loss", &sample.log_loss());
+            let error = sample.calibration_error();
+            w.key("ece").object(|w| {
+                w.field("value", &error.map(|CalibrationError { value, .. }| value));
+                w.field("null", &error.map(|CalibrationError { null, .. }| null));
+            });
+            let auroc = sample.auroc();
+            w.key("auroc").object(|w| {
+                w.field("value", &auroc.map(|Auroc { value, .. }| value));
+                w.field("interval", &auroc.map(|Auroc { interval, .. }| bounds(interval)));
+            });
+            w.key("gate");
+            match &self.gate {
+                Some((goal, gate)) => write_gate(w, *goal, gate),
+                None => w.null(),
+            }
+            w.key("map").object(|w| {
+                w.field("kind", "logistic");
+                w.field("intercept", &self.map.intercept);
+                w.field("slope", &self.map.slope);
+            });
+            w.field(
+                "reliability",
+                &Array(&sample.reliability().into_iter().map(JsonBin).collect::<Vec<_>>()),
+            );
+            let points: Vec<_> = self.coverage(POINTS).into_iter().map(JsonPoint).collect();
+            w.field("risk_coverage", &Array(&points));
+        });
+    }
+}
+
+fn bounds(interval: Interval) -> [f64; 2] {
+    [interval.low, interval.high]
+}
+
+fn write_gate(w: &mut Writer<'_>, goal: Goal, gate: &Gate) {
+    let (threshold, accepted, needed) = match gate {
+        Gate::Threshold { threshold, accepted, .. } => (Some(*threshold), *accepted, None),
+        Gate::Needed { answers, .. } => (None, 0, Some(*answers)),
+    };
+    w.object(|w| {
+        w.field("target", &goal.target());
+        w.field("risk", &goal.risk());
+        w.field("threshold", &threshold);
+        w.field("accepted", &accepted);
+        w.field("needed", &needed);
+        if let Gate::Needed { at_least, .. } = gate {
+            w.field("needed_at", at_least);
+        }
+    });
+}
+
+struct JsonBin(Bin);
+
+impl ToJson for JsonBin {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let Bin { low, high, cases, stated, accuracy, interval } = self.0;
+        w.object(|w| {
+            w.field("low", &low);
+            w.field("high", &high);
+            w.field("cases", &cases);
+            w.field("stated", &stated);
+            w.field("accuracy", &accuracy);
+            w.field("interval", &bounds(interval)[..]);
+        });
+    }
+}
+
+struct JsonPoint(Coverage);
+
+impl ToJson for JsonPoint {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let Coverage { threshold, accepted, accuracy } = self.0;
+        w.object(|w| {
+            w.field("threshold", &threshold);
+            w.field("accepted", &accepted);
+            w.field("accuracy", &accuracy);
+        });
+    }
+}
