@@ -4,6 +4,7 @@
 //! schemas. Nothing is fetched, and patterns run in linear time. An [`EngineError`] has location and reason, but never a
 //! value of the instance.
 
+mod cover;
 mod tree;
 
 use std::{
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 use self::tree::Tree;
 use crate::subschema::{LATER_FORMATS, reference};
 
+pub(crate) use self::cover::{Cover, cover};
 pub(crate) use self::tree::{repeated, short_decimal};
 
 /// The URI of the document in the engine; it is never resolved elsewhere.

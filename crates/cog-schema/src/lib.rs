@@ -10,6 +10,7 @@
 //! - [`Contract::portability`] returns where each constraint is enforced, for a provider.
 //! - [`Enforcement`] lists what an engine ignores of a schema that it accepts.
 //! - [`Contract::conflicts`] proves that no answer can succeed, where the schema and the rules exclude each other.
+//! - [`Contract::changes_to`] compares a part with a newer contract, with a value that shows what breaks.
 //! - [`Contract::sample`] generates an answer that satisfies the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] find the fields for text and media in an input,
 //!   [`Contract::place_media`] the fields for generated media in an answer.
@@ -18,6 +19,7 @@
 //! Checks read the tree of `cog_json` directly; no second tree is built.
 
 mod check;
+mod compare;
 mod conflict;
 mod constraints;
 mod contract;
@@ -44,6 +46,7 @@ mod violation;
 mod wording;
 
 pub use check::{DataCheck, ExcessInsights};
+pub use compare::{ComparedPart, SchemaChange, SchemaEffect};
 pub use contract::Contract;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;

@@ -63,6 +63,11 @@ impl Contract {
     }
 }
 
+/// Returns a value for the schema at a pointer of any document, equal for equal seeds. It is not checked.
+pub(crate) fn sample_at(document: &Value, pointer: &str, seed: u64) -> Option<Value> {
+    Sampler::new(document, seed).at(pointer)
+}
+
 impl Sampler<'_> {
     /// Returns a sample of a part; an empty object if it is absent.
     fn part(&mut self, part: Option<&Part>) -> Option<Value> {

@@ -207,6 +207,15 @@ pub(crate) fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Va
     schema
 }
 
+/// Returns the pointer at the end of a chain of references.
+pub(crate) fn followed_pointer(document: &Value, pointer: &str) -> String {
+    let mut pointer = pointer.to_owned();
+    while let Some(next) = document.pointer(&pointer).and_then(referred) {
+        pointer = next;
+    }
+    pointer
+}
+
 /// Returns the local reference to a JSON pointer. Characters that are not allowed in a URI are percent-encoded.
 pub(crate) fn reference(pointer: &str) -> String {
     let mut reference = String::with_capacity(pointer.len() + 1);
