@@ -299,6 +299,7 @@ rules! {
     GoldenInput "golden-input" "Each golden input is valid for the input schema.";
     GoldenPath "golden-path" "Each path of an expected file names a field of the schema.";
     GoldenExpected "golden-expected" "Each expected file is valid for the schema and the tier.";
+    VersionStep "version-step" "The version is raised as far as the changes since the given revision need.";
 }
 
 impl Rule {

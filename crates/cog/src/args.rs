@@ -3,6 +3,7 @@
 mod about;
 mod batch;
 mod calibrate;
+mod contract;
 mod handoff;
 mod help;
 #[cfg(feature = "nats")]
@@ -36,6 +37,7 @@ pub(crate) use self::{
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat, StatusArgs},
     calibrate::CalibrateArgs,
+    contract::DiffArgs,
     handoff::{
         CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
         HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -182,6 +184,8 @@ pub(crate) enum Command {
     Portability(PortabilityArgs),
     /// Check module files
     Validate(ValidateArgs),
+    /// Show what changed between two versions of a module, and for whom
+    Diff(DiffArgs),
     /// Draw the modules that a composition calls
     Graph(GraphArgs),
     /// Print module types for another language

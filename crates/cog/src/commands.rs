@@ -4,6 +4,7 @@ mod about;
 mod batch;
 mod calibrate;
 mod conformance;
+mod diff;
 mod doctor;
 mod emit;
 mod export;
@@ -20,6 +21,7 @@ mod nats;
 mod new;
 mod portability;
 mod render;
+mod revision;
 mod run;
 mod runtime;
 mod serve;
@@ -76,6 +78,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Info(args) => info::info(&args, environment, console),
         Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
+        Command::Diff(args) => diff::diff(&args, environment, console),
         Command::Graph(args) => info::graph(&args, environment, console),
         Command::Types(args) => export::types(&args, environment, console),
         Command::Export(args) => export::export(&args, environment, console),

@@ -106,7 +106,8 @@ Examples:
   cog validate --all --format github
   cog validate --all --format sarif > cog.sarif
   cog validate --all --format json
-  cog validate ./my-module --v22")]
+  cog validate ./my-module --v22
+  cog validate ./my-module --against main")]
 pub(crate) struct ValidateArgs {
     /// Module names, or paths of their directories [default: the working directory]
     #[arg(value_name = "MODULE")]
@@ -122,6 +123,9 @@ pub(crate) struct ValidateArgs {
     pub(crate) examples: ExamplesArg,
     #[command(flatten)]
     pub(crate) level: LevelArgs,
+    /// Compare with this git revision: breaking changes need a new major version
+    #[arg(long, value_name = "REV")]
+    pub(crate) against: Option<String>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human", hide_default_value = true)]
     pub(crate) format: ValidateFormat,

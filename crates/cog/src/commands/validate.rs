@@ -1,11 +1,15 @@
 //! `cog validate`: checks module files.
 
+use cog_contract::diff::{Verdict, diff};
 use cog_host::settings::Environment;
 use cog_json::{Array, Value};
-use cog_module::{Diagnostic, Level, Report, Rule, Severity};
+use cog_module::{Diagnostic, Level, Origin, Report, Rule, Severity};
 use serde_json::json;
 
-use super::runtime::{default_finder, targets};
+use super::{
+    revision::Git,
+    runtime::{default_finder, targets},
+};
 use crate::{
     args::{ExamplesArg, LevelArgs, ValidateArgs, ValidateFormat},
     commands::emit::{Annotation, relative},
@@ -19,12 +23,18 @@ pub(crate) fn validate(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let finder = default_finder(environment)?;
+    let finder = default_finder(environment.clone())?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;
     let mut reports = cog_host::validate(targets.iter().map(|(_, origin)| origin), level, &finder);
     if args.examples == ExamplesArg::Warn {
         reports.iter_mut().for_each(Report::accept_examples);
+    }
+    if let Some(revision) = &args.against {
+        for report in &mut reports {
+            let found = since(report, revision, &environment)?;
+            report.diagnostics.extend(found);
+        }
     }
     match (args.format, reports.as_slice()) {
         (ValidateFormat::Json, [only]) if !args.all => console.print_json(only)?,
@@ -41,6 +51,40 @@ pub(crate) fn validate(
         .iter()
         .all(|report| report.is_valid() && (!args.deny_warnings || report.diagnostics.is_empty()));
     Ok(if is_accepted { Exit::Ok } else { Exit::Invalid })
+}
+
+/// Compares a module with its version at a git revision. A module that is new, or does not load there, has no callers yet.
+fn since(report: &Report, revision: &str, environment: &Environment) -> Result<Option<Diagnostic>, CliError> {
+    let (Some(module), Origin::Directory(directory)) = (&report.module, &report.origin) else {
+        return Ok(None);
+    };
+    let before = Git::new(directory, environment).module(revision, "./")?;
+    let Some(before) = before.and_then(|origin| cog_module::load(&origin).ok()) else { return Ok(None) };
+    let difference = diff(&before, module);
+    if difference.is_version_raised() {
+        return Ok(None);
+    }
+    let step = difference.version_step();
+    let decisive = difference.changes.iter().max_by_key(|change| change.step());
+    let change =
+        decisive.map(|change| format!(", for example `{}`: {}", change.path, change.kind.replace('_', " ")));
+    let message = format!(
+        "the changes since `{revision}` need a {} version{}",
+        step.as_str(),
+        change.unwrap_or_default()
+    );
+    let next = difference.next_version().unwrap_or_default();
+    let mut help = format!("Set `version: {next}`, or undo the change.");
+    if directory.is_relative() {
+        let directory = directory.strip_prefix("./").unwrap_or(directory).display();
+        help += &format!(" `cog diff {revision}:./{directory} ./{directory}` lists all.");
+    }
+    let file = report.manifest_file().unwrap_or_default();
+    let found = match difference.verdict() {
+        Verdict::Breaking => Diagnostic::error(Rule::VersionStep, file, message),
+        _ => Diagnostic::warning(Rule::VersionStep, file, message),
+    };
+    Ok(Some(found.suggest(help)))
 }
 
 const fn level(args: LevelArgs) -> Level {

@@ -19,6 +19,8 @@ mod compositions;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod doctor;

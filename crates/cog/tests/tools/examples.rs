@@ -82,6 +82,10 @@ fn examples(help: &str) -> Vec<String> {
 const SKILLS: &str = "cog export code-reviewer --as skill > notes\nmkdir -p .claude/skills/pdf-reader\n\
     printf '%s\\n' --- 'name: pdf-reader' 'description: Reads PDF files.' --- 'Read the file.' > .claude/skills/pdf-reader/SKILL.md";
 
+/// Commits everything to the branch main.
+const COMMIT: &str =
+    "git add . && git -c user.name=a -c user.email=a@example.com commit -qm 1 && git branch -qM main";
+
 /// Runs a line in bash, in its own directory and home, with a model that answers correctly.
 fn typed(example: &str) -> Output {
     let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
@@ -99,6 +103,10 @@ fn typed(example: &str) -> Output {
     let example = match example.strip_suffix(" --check") {
         Some(prints) => format!("{prints} > notes\n{example}"),
         None => example,
+    };
+    let example = match example.contains(" main:") || example.contains("--against main") {
+        true => format!("{COMMIT}\n{example}"),
+        false => example,
     };
     let example = match example.starts_with("cog import") {
         true => format!("{SKILLS}\n{example}"),

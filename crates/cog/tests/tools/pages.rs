@@ -53,6 +53,16 @@ const PREPARATIONS: [(&str, &str); 17] = [
         "cog new translator; cog new checker; cog new translate-checked
          cp fence1 cognitive/modules/translate-checked/module.yaml; rm cognitive/modules/translate-checked/prompt.md",
     ),
+    (
+        "cog diff main:",
+        "cog new my-module --in .; rm my-module/tests/case2.*; git add .
+         git -c user.name=a -c user.email=a@example.com commit -qm 1; git branch -qM main",
+    ),
+    (
+        "--against main",
+        "cog new my-module --in .; rm my-module/tests/case2.*; git add .
+         git -c user.name=a -c user.email=a@example.com commit -qm 1; git branch -qM main",
+    ),
     ("--source notes=notes.txt", "cog new my-module; echo 'We close at six.' > notes.txt"),
     ("cog run ./my-module", "cog new my-module --in .; cat fence1 >> my-module/module.yaml; cp profile.json my-module/profile.schema.json"),
     (
