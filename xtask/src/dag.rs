@@ -22,7 +22,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-trust", &[]),
     // Its files are written as those of a store.
     ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
-    ("cog-contract", &["cog-json", "cog-spec", "cog-schema", "cog-module"]),
+    ("cog-contract", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-trust"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module"]),
     (

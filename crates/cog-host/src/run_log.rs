@@ -230,6 +230,33 @@ impl Entries {
     }
 }
 
+/// Passes each entry of the log of the settings on, the oldest first, with one line in memory.
+///
+/// # Errors
+/// As [`Entries::read`].
+pub fn each_entry(settings: &Settings, act: &mut dyn FnMut(Entry)) -> Result<(), ErrorBody> {
+    let log = RunLog::new(settings).ok_or_else(|| is_off(settings))?;
+    let open = |name: &str| {
+        let path = log.directory.join(name);
+        match private::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some).map_err(|error| unreadable(&path, &error)),
+        }
+    };
+    // The current file may become the older one meanwhile. It is then opened twice, and read once.
+    let current = open(CURRENT)?;
+    let older = open(OLDER)?;
+    let is_rotated =
+        current.as_ref().zip(older.as_ref()).is_some_and(|(one, other)| private::is_same(one, other));
+    for file in older.filter(|_| !is_rotated).into_iter().chain(current) {
+        let read = private::each_line(io::BufReader::new(file), 2 * MAX_ENTRY, &mut |line| {
+            Entry::read(line).into_iter().for_each(&mut *act);
+        });
+        read.map_err(|error| unreadable(&log.directory, &error))?;
+    }
+    Ok(())
+}
+
 fn is_off(settings: &Settings) -> ErrorBody {
     let (message, advice) = match settings.logs.enabled.value {
         true => ("there is no directory for the log: HOME is not set", "Set COG_LOGS_DIRECTORY."),

@@ -5,7 +5,7 @@ mod group;
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read as _},
+    io::{self, BufRead, Read as _},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -82,14 +82,59 @@ pub fn append(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a file to read it.
+///
+/// # Errors
+/// There is no file (`NotFound`), it is a pipe, or it cannot be opened.
+pub fn open(path: &Path) -> io::Result<File> {
+    refuse_pipes(path)?;
+    OpenOptions::new().read(true).open(path)
+}
+
+/// Returns whether two open files are one. False on systems that do not tell.
+pub fn is_same(one: &File, other: &File) -> bool {
+    #[cfg(unix)]
+    return {
+        use std::os::unix::fs::MetadataExt as _;
+        let identity = |file: &File| file.metadata().map(|about| (about.dev(), about.ino())).ok();
+        identity(one).is_some_and(|one| identity(other) == Some(one))
+    };
+    #[cfg(not(unix))]
+    return {
+        let _ = (one, other);
+        false
+    };
+}
+
+/// Passes the lines of a reader on, with one line in memory. Returns the number of lines over the limit, which are skipped.
+///
+/// # Errors
+/// The reader fails.
+pub fn each_line(mut reader: impl BufRead, limit: usize, act: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
+    let (mut line, mut skipped) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        let maximum = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let read = (&mut reader).take(maximum).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(skipped);
+        }
+        if line.last() != Some(&b'\n') && line.len() > limit {
+            skipped += 1;
+            reader.skip_until(b'\n')?;
+            continue;
+        }
+        act(line.strip_suffix(b"\n").unwrap_or(&line));
+    }
+}
+
 /// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
 /// There is no file (`NotFound`), it is larger (`FileTooLarge`), it is a pipe, or it cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    refuse_pipes(path)?;
     let mut bytes = Vec::new();
-    OpenOptions::new().read(true).open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let message = format!("the file is larger than {limit} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));

@@ -37,7 +37,7 @@ pub(crate) use self::{
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat, StatusArgs},
     calibrate::CalibrateArgs,
-    contract::DiffArgs,
+    contract::{DiffArgs, InsightsArgs},
     handoff::{
         CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
         HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -186,6 +186,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Show what changed between two versions of a module, and for whom
     Diff(DiffArgs),
+    /// Count what runs showed that the contract did not foresee
+    Insights(InsightsArgs),
     /// Draw the modules that a composition calls
     Graph(GraphArgs),
     /// Print module types for another language

@@ -11,6 +11,7 @@ mod export;
 mod handoff;
 mod info;
 mod input;
+mod insights;
 mod logs;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -79,6 +80,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::Diff(args) => diff::diff(&args, environment, console),
+        Command::Insights(args) => insights::insights(&args, environment, console),
         Command::Graph(args) => info::graph(&args, environment, console),
         Command::Types(args) => export::types(&args, environment, console),
         Command::Export(args) => export::export(&args, environment, console),

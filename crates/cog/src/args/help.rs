@@ -14,7 +14,10 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run modules", &["run", "batch", "render", "list", "info", "media", "messages", "logs", "trace"]),
     ("Write modules", &["new", "import", "migrate", "graph"]),
-    ("Check", &["validate", "diff", "test", "calibrate", "portability", "verify", "cite", "conformance"]),
+    (
+        "Check",
+        &["validate", "diff", "test", "calibrate", "insights", "portability", "verify", "cite", "conformance"],
+    ),
     ("Share", &["export", "types", "handoff"]),
     (
         "Operate",

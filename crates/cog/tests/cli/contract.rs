@@ -190,3 +190,95 @@ fn validate_new_module_against_a_revision() {
     let output = place.cog(["validate", "./modules/added", "--against", "main"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
+
+// `cog insights`.
+
+/// Results of a batch: custom values of `queue`, insights, and refused inputs.
+fn results() -> String {
+    let meta = r#""meta": {"confidence": 0.9, "risk": "low", "explain": "x"}"#;
+    let answer = |data: &str| format!("{{\"ok\": true, {meta}, \"data\": {data}}}\n");
+    let custom = answer(r#"{"rationale": "r", "queue": {"custom": "sales", "reason": "A new offer."}}"#);
+    let insight = answer(
+        r#"{"rationale": "r", "queue": "other", "extensions": {"insights": [{"text": "angry", "suggested_mapping": "data.tone"}]}}"#,
+    );
+    let refused = format!(
+        "{{\"ok\": false, {meta}, \"error\": {{\"code\": \"E1001\", \"message\": \"m\", \"details\": {{\"violations\": [{{\"path\": \"input.text\", \"rule\": \"maxLength\", \"message\": \"m\"}}]}}}}}}\n"
+    );
+    custom.repeat(6)
+        + &insight.repeat(5)
+        + &answer(r#"{"rationale": "r", "queue": "billing"}"#).repeat(4)
+        + &refused.repeat(5)
+}
+
+fn with_results() -> Place {
+    let place = Place::new();
+    module(&place, "sort");
+    place.write("results.jsonl", results() + "no result\n");
+    place
+}
+
+#[test]
+fn insights_of_a_batch() {
+    snapshot!(with_results().cog(["insights", "./sort", "--from", "results.jsonl"]));
+}
+
+#[test]
+fn insights_as_json() {
+    snapshot!(with_results().cog([
+        "insights",
+        "./sort",
+        "--from",
+        "results.jsonl",
+        "--min-cases",
+        "6",
+        "--format",
+        "json"
+    ]));
+}
+
+#[test]
+fn insights_of_the_log() {
+    let place = Place::new();
+    let run = |text: &str| {
+        let run = place
+            .cog(["run", "sentiment-classifier", "--args", text])
+            .env("COG_LOGS_CONTENTS", "on")
+            .env("LLM_PROVIDER", "offline")
+            .output();
+        assert_eq!(run.unwrap().status.code(), Some(0));
+    };
+    run("Good.");
+    run("Bad.");
+    let counted = |args: &[&'static str]| json(&place.cog(args.iter().copied()).output().unwrap());
+    assert_eq!(counted(&["insights", "sentiment-classifier", "--format", "json"])["answers"], 2);
+    assert_eq!(counted(&["insights", "--format", "json"])["runs"], 2);
+    assert_eq!(counted(&["insights", "code-reviewer", "--format", "json"])["runs"], 0);
+}
+
+#[test]
+fn insights_applied() {
+    let place = with_results();
+    snapshot!(place.cog(["insights", "./sort", "--from", "results.jsonl", "--apply", "1"]));
+    assert_eq!(
+        place.read("sort/schema.json"),
+        SCHEMA.replacen("\"billing\", \"other\"", "\"billing\", \"other\", \"sales\"", 1)
+    );
+    assert!(place.read("sort/module.yaml").contains("version: 2.0.0\n"));
+    // The value is in the schema now, so the next proposal is the first one.
+    let output =
+        place.cog(["insights", "./sort", "--from", "results.jsonl", "--format", "json"]).output().unwrap();
+    let found = json(&output);
+    let paths: Vec<_> =
+        found["proposals"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["data.tone", "input.text"]);
+}
+
+#[test]
+fn insights_with_a_proposal_that_cannot_be_applied() {
+    let place = with_results();
+    snapshot!(place.cog(["insights", "./sort", "--from", "results.jsonl", "--apply", "3"]));
+    let output =
+        place.cog(["insights", "./sort", "--from", "results.jsonl", "--apply", "9"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(place.read("sort/schema.json"), SCHEMA);
+}
