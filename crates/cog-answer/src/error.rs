@@ -146,6 +146,12 @@ pub(crate) fn from_violations_with(
     body
 }
 
+/// The answer violates checks of the program (E3006): what they say.
+pub(crate) fn from_checks(violations: &[Violation]) -> ErrorBody {
+    from_violations(violations)
+        .suggest("Name the rule in the prompt, or allow more calls; the answer is in partial_data.")
+}
+
 /// The answer contains rejected media (E3001): each with its own code.
 pub(crate) fn from_media(violations: &[Violation]) -> ErrorBody {
     let details = details(|w| {

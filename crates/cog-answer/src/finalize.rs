@@ -65,6 +65,20 @@ pub(crate) fn refused(rules: &AnswerRules, parsed: ParsedReply, violations: &[Vi
     Box::new(Failure { partial_data, repairs: parsed.ledger.into_entries(), ..Failure::new(error) })
 }
 
+/// Fails an answer that conforms to its contract, and not to the checks of the program.
+pub(crate) fn unless_faulty(
+    rules: &AnswerRules,
+    success: Success,
+    faults: &[Violation],
+) -> Result<Success, Box<Failure>> {
+    if faults.is_empty() {
+        return Ok(success);
+    }
+    let Success { data, repairs, warnings, .. } = success;
+    let partial_data = repair::partial_data(rules, &data, data.node());
+    Err(Box::new(Failure { partial_data, repairs, warnings, ..Failure::new(error::from_checks(faults)) }))
+}
+
 /// Returns the partial data of a reply that was parsed to its end.
 pub(crate) fn partial(rules: &AnswerRules, parsed: &ParsedReply) -> Option<Value> {
     let value = &parsed.value;

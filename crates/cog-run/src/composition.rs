@@ -260,6 +260,7 @@ impl Digest {
         add_field(&mut hash, &settings.to_json());
         add_field(&mut hash, &format!("{:?}", options.generation));
         add_field(&mut hash, options.instructions.as_deref().unwrap_or_default());
+        options.messages.iter().for_each(|message| add_field(&mut hash, &message.to_json()));
         let mut key = String::new();
         for byte in hash.finalize().iter().take(16) {
             let _ = write!(key, "{byte:02x}");

@@ -46,6 +46,6 @@ pub struct RunContext {
     pub(crate) is_nested: bool,
     /// The listeners of the runtime and of the run.
     pub(crate) listeners: Listeners,
-    /// Whether the answer must not be one that was stored, because it is for one of a module whose answers are not.
-    pub(crate) is_uncached: bool,
+    /// Whether the answer must not be one that was stored: the caller says so, or it is for one of a module whose answers are not.
+    pub is_uncached: bool,
 }

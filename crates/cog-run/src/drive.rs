@@ -388,6 +388,10 @@ impl Driver {
             Ok(()) => self.explain(&mut pending).await,
             failed => failed,
         };
+        let completed = match completed {
+            Ok(()) => self.check_answer(&mut pending).await,
+            failed => failed,
+        };
         if let Err(error) = completed {
             pending.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;

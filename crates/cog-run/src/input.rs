@@ -7,7 +7,7 @@ use std::{
 };
 
 use cog_harmony::{
-    Finding,
+    Finding, Message,
     handoff::{Artifact, Handoff, PROTOCOL, Reference},
 };
 use cog_json::{Node, Object, Path, SerializeError, ToJson, Value, Writer};
@@ -85,6 +85,8 @@ pub(crate) struct CheckedInput {
     packet: Option<Arc<Handoff>>,
     /// What the caller adds to the prompt.
     instructions: Option<String>,
+    /// The messages before the input.
+    history: Vec<Message>,
 }
 
 #[derive(Debug, Clone)]
@@ -127,12 +129,18 @@ impl CheckedInput {
             arguments,
             packet,
             instructions: None,
+            history: Vec::new(),
         })
     }
 
     /// Adds what the caller adds to the prompt ([`RunOptions::instructions`](crate::RunOptions::instructions)).
     pub(crate) fn with_instructions(self, instructions: Option<String>) -> Self {
         Self { instructions, ..self }
+    }
+
+    /// Adds the messages before the input ([`RunOptions::messages`](crate::RunOptions::messages)).
+    pub(crate) fn with_history(self, history: Vec<Message>) -> Self {
+        Self { history, ..self }
     }
 
     /// Adds the context as the model receives it, and checks the size of the whole input.
@@ -151,7 +159,8 @@ impl CheckedInput {
     fn fits_in(&self, limit: Option<u64>) -> Result<(), ErrorBody> {
         let Some(limit) = limit else { return Ok(()) };
         let instructions = self.instructions().map_or(0, estimate_tokens);
-        let tokens = instructions + estimate_tokens(&self.prompt_value.to_string());
+        let history: u64 = self.history.iter().map(|message| estimate_tokens(&message.text())).sum();
+        let tokens = instructions + history + estimate_tokens(&self.prompt_value.to_string());
         if tokens <= limit {
             return Ok(());
         }
@@ -213,6 +222,11 @@ impl CheckedInput {
     /// Returns what the caller adds to the prompt.
     pub(crate) fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
+    }
+
+    /// Returns the messages before the input.
+    pub(crate) fn history(&self) -> &[Message] {
+        &self.history
     }
 
     /// Returns the text files among the artifacts of a handoff packet.

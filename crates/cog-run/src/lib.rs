@@ -25,6 +25,7 @@ mod cache;
 mod call_log;
 mod cancellation;
 mod changes;
+mod check;
 mod client_rules;
 mod clock;
 mod compiled;
@@ -65,6 +66,7 @@ pub use crate::{
     budget::{Budget, BudgetLimits, BudgetUsage, ClientBudgets},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
+    check::{AnswerCheck, AnswerFault, CheckFuture},
     client_rules::{ClientRules, ModelAccess},
     context::{RecoveryOffer, RunContext},
     input::RunInput,

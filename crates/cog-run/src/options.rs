@@ -4,11 +4,14 @@ mod json;
 
 use std::{sync::Arc, time::Duration};
 
+use cog_harmony::Message;
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
 pub(crate) use self::json::{read_stored, write_stored};
-use crate::{Budget, Cancellation, ClientRules, ContextScope, events::RunEvents, tool::Tool};
+use crate::{
+    Budget, Cancellation, ClientRules, ContextScope, check::AnswerCheck, events::RunEvents, tool::Tool,
+};
 
 /// What a user or a program says of one run. Options that are not set come from the module or the runtime.
 ///
@@ -45,6 +48,9 @@ pub struct RunOptions {
     /// is marked as the caller's words: a module cannot know whom it comes from. A composition whose parts give the answer passes
     /// it on to them.
     pub instructions: Option<String>,
+    /// Messages between the prompt and the input: examples, or what was said before. What gives the answer of a composition
+    /// receives them, too.
+    pub messages: Vec<Message>,
     /// The way content is streamed (SPEC 2.2). None uses the manifest's value.
     pub chunk_type: Option<ChunkType>,
     /// The number of bytes that are buffered before they are streamed (ruling R47). None uses the manifest's
@@ -71,6 +77,8 @@ pub struct RunOptions {
     /// The tools of this run and of the modules that it calls, in addition to the runtime's. One replaces the tool of the same
     /// name of the runtime.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What checks the answer after its contract. They are not called for parts of the run.
+    pub checks: Vec<Arc<dyn AnswerCheck>>,
     /// The halted run that this one continues, with its input.
     pub approval: Option<Approval>,
     /// The context that the modules of a composition share. None has only the input's own.

@@ -12,6 +12,7 @@ use cog_spec::{Code, Dialect, ErrorBody, Response, Warning, WarningCode};
 use crate::{
     Budget, Cancellation, ClientRules, RunContext, RunOptions,
     cache::CacheSink,
+    check::AnswerCheck,
     clock,
     composition::PendingComposition,
     error,
@@ -60,6 +61,8 @@ pub(crate) struct Plan {
     pub(crate) budgets: Vec<Budget>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Box<ToolRun>>,
+    /// What checks the answer after its contract.
+    pub(crate) checks: Vec<Arc<dyn AnswerCheck>>,
     /// Reports the messages of the run, if a listener needs them.
     pub(crate) recorder: Option<Box<Recorder>>,
     /// The listeners of the run.

@@ -24,7 +24,7 @@ const GO: &str = "Do the task now, and reply in the requested format.";
 const PACKET: &str = "(the handoff packet in the user message)";
 
 /// Returns the messages of a run: one system message, which ends with the instructions about the answer, and
-/// one user message with the input that the prompt did not place. Where the two are sent as one message, the input and the place
+/// one user message with the input that the prompt did not place; between them stands what was said before. Where the two are sent as one message, the input and the place
 /// of the answer are marked, as in the examples of a prompt.
 ///
 /// `texts` replace the calls and references of the prompt, in their order.
@@ -71,7 +71,9 @@ pub(crate) fn conversation(
     }
     system.truncate(system.trim_end().len());
     system.push_str(instructions);
-    Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
+    let user = Message::new(Role::User, user);
+    let history = input.history().iter().cloned();
+    Ok(Conversation::new([Message::system(system)].into_iter().chain(history).chain([user])))
 }
 
 /// Returns the caller's instructions, marked: the prompt comes from the module, and these from whoever calls it.

@@ -26,6 +26,8 @@ pub struct PendingReply {
     ended: Result<CompleteReply, Box<Failure>>,
     /// Media that the answer must not contain.
     refused: Vec<Violation>,
+    /// What the checks of the program found.
+    faults: Vec<Violation>,
     warnings: Vec<Warning>,
 }
 
@@ -35,7 +37,7 @@ impl PendingReply {
         attempt_text: AttemptText,
         ended: Result<CompleteReply, Box<Failure>>,
     ) -> Self {
-        Self { assembler, attempt_text, ended, refused: Vec::new(), warnings: Vec::new() }
+        Self { assembler, attempt_text, ended, refused: Vec::new(), faults: Vec::new(), warnings: Vec::new() }
     }
 
     /// Returns the model that answered, without its provider.
@@ -152,6 +154,20 @@ impl PendingReply {
         }
     }
 
+    /// Returns the data of an answer that its contract accepts, as they would be emitted; none of any other reply.
+    pub fn accepted(&self) -> Option<Value> {
+        let complete = self.ended.as_ref().ok().filter(|_| !self.is_refused())?;
+        let success = finalize::finalize(&self.assembler.rules, complete.parsed.clone());
+        success.ok().map(|success| success.data)
+    }
+
+    /// Rejects an answer that its contract accepts, for what a check of the program found. It is requested again like an answer that
+    /// violates its contract, and fails with E3006 after the last attempt.
+    pub fn reject(&mut self, path: &str, message: &str) {
+        let fault = error::violation(path, "check", message);
+        self.faults.push(Violation { code: Code::ConstraintViolation, ..fault });
+    }
+
     /// Adds a warning.
     pub fn warn(&mut self, warning: Warning) {
         self.warnings.push(warning);
@@ -159,9 +175,9 @@ impl PendingReply {
 
     /// Checks the reply and emits the last chunks.
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
-        let Self { mut assembler, attempt_text, ended, refused, mut warnings } = self;
+        let Self { mut assembler, attempt_text, ended, refused, faults, mut warnings } = self;
         let usage = assembler.spent.clone();
-        let ended = ended.and_then(|complete| assembler.finalize(complete, &refused));
+        let ended = ended.and_then(|complete| assembler.finalize(complete, &refused, &faults));
         match ended.map_err(|failure| failure.without(&assembler.rules.keys)) {
             Ok(success) => {
                 warnings.extend(success.warnings);
@@ -228,12 +244,18 @@ fn mistyped(path: &str, node: Node<'_>, allowed: &str) -> Violation {
 
 impl Assembler {
     /// Checks a complete reply, and emits the rest of its data.
-    fn finalize(&mut self, complete: CompleteReply, refused: &[Violation]) -> Result<Success, Box<Failure>> {
+    fn finalize(
+        &mut self,
+        complete: CompleteReply,
+        refused: &[Violation],
+        faults: &[Violation],
+    ) -> Result<Success, Box<Failure>> {
         let CompleteReply { parsed, listener, is_complete, placed } = complete;
         // The data that a model sends with an error are not those that were emitted.
         let is_complete = is_complete && parsed.shape != Shape::Envelope { ok: false };
         let finalized = match refused {
-            [] => finalize::finalize(&self.rules, parsed),
+            [] => finalize::finalize(&self.rules, parsed)
+                .and_then(|success| finalize::unless_faulty(&self.rules, success, faults)),
             refused => Err(finalize::refused(&self.rules, parsed, refused)),
         };
         match &finalized {

@@ -135,7 +135,7 @@ fn data_alone<'a>(
 // A parsed reply, and the result of judging it.
 
 /// A reply that was parsed to its end.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ParsedReply {
     /// The complete JSON document.
     pub(crate) value: Value,
@@ -184,7 +184,10 @@ impl Failure {
             Code::OverflowLimit,
             Code::InvalidEnum,
         ];
-        self.meta.is_none() && codes.iter().any(|code| self.error.code == (*code).into())
+        // Of the errors with E3006, only the one of a check has violations: a tier or a constraint refuses an answer for good.
+        let is_of_check =
+            self.error.code == Code::ConstraintViolation.into() && !error::violations(&self.error).is_empty();
+        self.meta.is_none() && (is_of_check || codes.iter().any(|code| self.error.code == (*code).into()))
     }
 
     /// Masks these secrets in an error of the runtime. An error with a meta is the model's own.

@@ -460,6 +460,8 @@ impl Context {
     /// E4014 for a part that was halted and is no longer the same call.
     fn part_options(&self, call: &Call, key: Option<&str>) -> Result<RunOptions, ErrorBody> {
         let options = &self.options;
+        // Only what gives the answer follows the words of the caller.
+        let gives_answer = call.callee == Callee::Own || !self.composition.uses_own_prompt();
         Ok(RunOptions {
             timeout: call.timeout.or(Some(self.timeout)),
             approval: self.approval(call, key)?,
@@ -469,10 +471,8 @@ impl Context {
             generation: options.generation.clone(),
             on_violation: options.on_violation,
             max_attempts: options.max_attempts,
-            // Only what gives the answer follows them.
-            instructions: (call.callee == Callee::Own || !self.composition.uses_own_prompt())
-                .then(|| options.instructions.clone())
-                .flatten(),
+            instructions: gives_answer.then(|| options.instructions.clone()).flatten(),
+            messages: gives_answer.then(|| options.messages.clone()).unwrap_or_default(),
             media: options.media.clone(),
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),

@@ -19,7 +19,9 @@ use tokio::{
 };
 
 use super::{Driver, State};
-use crate::{CancelReason, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request};
+use crate::{
+    AnswerFault, CancelReason, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request,
+};
 
 /// A reply with one timer for all its deadlines.
 pub(super) struct Reply {
@@ -191,6 +193,31 @@ impl Driver {
             Ok(())
         })
         .await
+    }
+}
+
+// Checks an answer that its contract accepts, with the checks of the program.
+
+impl Driver {
+    /// Rejects an answer for what the checks of the program find.
+    ///
+    /// # Errors
+    /// A check failed itself, the run was cancelled, or its time has passed.
+    pub(super) async fn check_answer(&mut self, pending: &mut PendingReply) -> Result<(), ErrorBody> {
+        let checks = self.run.checks.clone();
+        let data = (!checks.is_empty()).then(|| pending.accepted()).flatten();
+        let Some(data) = data else { return Ok(()) };
+        let found = self.within_deadline(async {
+            let mut found = Vec::new();
+            for check in &checks {
+                found.extend(check.check(&data).await?);
+            }
+            Ok(found)
+        });
+        for AnswerFault { path, message } in Box::pin(found).await? {
+            pending.reject(&path, &message);
+        }
+        Ok(())
     }
 }
 

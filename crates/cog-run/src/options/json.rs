@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
+use cog_harmony::Conversation;
 use cog_json::{Kind, Node, ToJson, Value, Writer};
 use cog_spec::{Ask, Code, ErrorBody, Generation, Warning};
 use serde::Deserialize as _;
@@ -197,6 +198,7 @@ pub(crate) fn write_stored(w: &mut Writer<'_>, options: &RunOptions, warnings: &
         w.optional("owner", &options.owner);
         w.optional("trace_id", &options.trace_id);
         w.optional("instructions", &options.instructions);
+        w.field("messages", &*options.messages);
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
         w.optional("buffer_size", &options.buffer_size);
         w.optional("continues", &options.approval.as_ref().map(|halted| halted.id.clone()));
@@ -215,6 +217,7 @@ pub(crate) fn read_stored(node: Node<'_>, options: &mut RunOptions) -> Option<Ve
     options.owner = node.get("owner").and_then(text);
     options.trace_id = node.get("trace_id").and_then(text);
     options.instructions = node.get("instructions").and_then(text);
+    options.messages = Conversation::read(node.get("messages")?).ok()?.0;
     if node.get("by_agent").is_some() {
         options.caller = Caller::Agent;
     }
@@ -250,6 +253,7 @@ impl RunOptions {
             on_violation: self.on_violation.or(former.on_violation),
             max_attempts: self.max_attempts.or(former.max_attempts),
             instructions: self.instructions.clone().or_else(|| former.instructions.clone()),
+            messages: if self.messages.is_empty() { former.messages.clone() } else { self.messages.clone() },
             chunk_type: self.chunk_type.or(former.chunk_type),
             buffer_size: self.buffer_size.or(former.buffer_size),
             risk: self.risk.or(former.risk),
@@ -321,6 +325,7 @@ mod tests {
 
 #[cfg(test)]
 mod stored_tests {
+    use cog_harmony::Message;
     use cog_json::Value;
     use cog_spec::WarningCode;
 
@@ -347,6 +352,7 @@ mod stored_tests {
             owner: Some("token:ada".to_owned()),
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
             instructions: Some("be kind".to_owned()),
+            messages: vec![Message::user("2 + 2"), Message::assistant("4")],
             caller: Caller::Agent,
             buffer_size: Some(64),
             approval: Some(Approval { id: "halt_1".to_owned(), decision: Decision::yes() }),
@@ -358,6 +364,7 @@ mod stored_tests {
         assert_eq!((&read_back.owner, &read_back.trace_id), (&options.owner, &options.trace_id));
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
         assert_eq!(read_back.instructions, options.instructions);
+        assert_eq!(read_back.messages, options.messages);
         assert_eq!(read_back.approval, options.approval);
         assert_eq!(read_back.generation, options.generation);
         assert_eq!(warnings_back, warnings);

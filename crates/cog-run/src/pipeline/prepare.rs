@@ -113,7 +113,9 @@ impl Run<'_> {
     fn accept(&self, input: RunInput) -> Result<Accepted, ErrorBody> {
         let Self { state, module, options, .. } = self;
         let session_id = session::given_or_new_id(self.context.session_id.as_deref())?;
-        let input = CheckedInput::new(module, input)?.with_instructions(options.instructions.clone());
+        let input = CheckedInput::new(module, input)?
+            .with_instructions(options.instructions.clone())
+            .with_history(options.messages.clone());
         let sources = ContextSources {
             store: &state.context,
             modules: &state.modules,
@@ -296,6 +298,7 @@ impl Run<'_> {
             budgets,
             cache: cached.sink,
             tools: call.tools,
+            checks: options.checks.clone(),
             recorder: Recorder::new(&context.listeners, &accepted.session_id, options.trace_id.as_deref()),
             scope,
             context: Some(accepted.context),

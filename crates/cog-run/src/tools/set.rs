@@ -105,8 +105,17 @@ impl ToolSet {
                 }
             }
         }
+        warnings.extend(set.withheld());
         let has_any = set.tools.iter().any(|entry| entry.refusal.is_none());
         (has_any.then(|| Arc::new(set)), warnings)
+    }
+
+    /// Returns a warning for each tool that `tools.allowed` names and that a policy denies: the author wants both.
+    fn withheld(&self) -> Vec<Warning> {
+        let allowed = &self.module.manifest.tools.allowed;
+        let named = self.tools.iter().filter(|entry| allowed.contains(&entry.tool.info().name));
+        let denied = named.filter_map(|entry| Some((entry, entry.refusal.as_ref()?)));
+        denied.map(|(entry, reason)| unavailable(&entry.tool.info().name, reason)).collect()
     }
 
     fn add(&mut self, tool: Arc<dyn Tool>, is_listed: bool) {
