@@ -19,7 +19,16 @@ const CHECKERS: &[&str] = &["pytest==9.2.0", "mypy==2.4.1"];
 const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
 
 /// Have objects that inputs contain, and types that answers become.
-const PEERS: &[&str] = &["attrs==26.1.0", "pillow==13.0.0", "pydantic==2.14.3"];
+const PEERS: &[&str] = &[
+    "attrs==26.1.0",
+    "gevent==26.9.0",
+    "numpy==2.4.6",
+    "pandas==3.1.1",
+    "pillow==13.0.0",
+    "polars==2.1.0",
+    "pydantic==2.14.3",
+    "tqdm==4.70.1",
+];
 
 /// Run modules over tables. Daft runs on Ray up to this version.
 pub(crate) const ENGINES: &[&str] = &["daft==0.7.26", "ray[data]==2.59.0"];

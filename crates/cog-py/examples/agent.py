@@ -57,7 +57,7 @@ def call(city: str) -> Reply:
 
 def main() -> None:
     runtime = CognitiveRuntime(providers={"scripted": Scripted()}, provider="scripted", tools=[forecast])
-    result = dress.with_options(runtime=runtime).result(city="Bern")
+    result = dress.with_options(runtime=runtime).run(city="Bern")
     print(result.raise_for_error().data)
     for error in result.exceptions:
         print(f"the model corrected: {error}")

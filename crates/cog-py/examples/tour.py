@@ -200,7 +200,7 @@ def functions(runtime: CognitiveRuntime) -> None:
     assert forecast("Oslo") == {"Oslo 0": 21.5} and runtime.validate(own, level="v2.2").valid
     rendered: dict[str, Any] = runtime.render(own, {"city": "Bern"})
     assert [message["role"] for message in rendered["messages"]] == ["system", "user"]
-    result: Result[list[str] | None] = own.result("Bern")
+    result: Result[list[str] | None] = own.run("Bern")
     clothes: list[str] = result.raise_for_error().data
     failed = [str(error) for error in result.exceptions]
     print(f"{clothes} of {result.meta['model']}; the model corrected: {failed}")

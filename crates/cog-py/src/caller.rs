@@ -7,7 +7,9 @@ use std::{
 };
 
 use cog_host::settings::Redactor;
-use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyTuple};
+use pyo3::{
+    PyTraverseError, PyVisit, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyTuple,
+};
 use tokio::sync::oneshot;
 
 use crate::attach::attached;
@@ -147,16 +149,36 @@ pub(crate) async fn within<T>(caller: Option<&Arc<Caller>>, work: impl Future<Ou
     .await
 }
 
-/// A Python function that a run calls.
+/// A Python function that a run calls. One Python object owns it for the garbage collector, which must count it once.
 pub(crate) struct Callback {
-    function: Py<PyAny>,
+    /// None once the garbage collector has freed it.
+    function: Mutex<Option<Py<PyAny>>>,
     /// Whether it is called in an event loop. Otherwise it is called on a thread of its own.
     is_async: bool,
 }
 
 impl Callback {
     pub(crate) fn new(function: Py<PyAny>, is_async: bool) -> Self {
-        Self { function, is_async }
+        Self { function: Mutex::new(Some(function)), is_async }
+    }
+
+    /// Shows the function to the garbage collector. Its owner calls this.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The lock is held only for a moment. What is not shown is kept.
+        self.function.try_lock().map_or(Ok(()), |function| visit.call(function.as_ref()))
+    }
+
+    /// Frees the function, because it is part of a circle that nothing else uses.
+    pub(crate) fn clear(&self) {
+        let freed = self.function.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Dropping it can run code of Python.
+        drop(freed);
+    }
+
+    fn function(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let function = self.function.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = function.as_ref().map(|function| function.clone_ref(py));
+        function.ok_or_else(|| PyRuntimeError::new_err("the function was freed together with its runtime"))
     }
 
     /// Calls the function with these arguments. Dropping the future cancels the task of an asynchronous function; any other
@@ -167,14 +189,14 @@ impl Callback {
     {
         let caller = Caller::current()?;
         match self.is_async {
-            true => call_in_loop(&caller, &self.function, arguments).await,
-            false => call_in_thread(&caller, &self.function, arguments).await,
+            true => call_in_loop(&caller, self, arguments).await,
+            false => call_in_thread(&caller, self, arguments).await,
         }
     }
 }
 
 /// Calls a function on a thread of Python, which the interpreter can end.
-async fn call_in_thread<A>(caller: &Caller, function: &Py<PyAny>, arguments: A) -> PyResult<Py<PyAny>>
+async fn call_in_thread<A>(caller: &Caller, callback: &Callback, arguments: A) -> PyResult<Py<PyAny>>
 where
     A: FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
 {
@@ -184,13 +206,13 @@ where
         let arguments = PyTuple::new(py, arguments(py)?)?;
         let done = Done(Mutex::new(Some(send)));
         let start = START.import(py, "cognitive._calls", "start_thread")?;
-        start.call1((caller.context(py)?, function, arguments, done)).map(drop)
+        start.call1((caller.context(py)?, callback.function(py)?, arguments, done)).map(drop)
     })?;
     done.await.unwrap_or_else(|_| Err(PyRuntimeError::new_err("the thread of the call has ended")))
 }
 
 /// Calls an asynchronous function in the event loop of the caller.
-async fn call_in_loop<A>(caller: &Caller, function: &Py<PyAny>, arguments: A) -> PyResult<Py<PyAny>>
+async fn call_in_loop<A>(caller: &Caller, callback: &Callback, arguments: A) -> PyResult<Py<PyAny>>
 where
     A: FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
 {
@@ -200,7 +222,7 @@ where
         let submit = SUBMIT.import(py, "cognitive._calls", "submit")?;
         let arguments = PyTuple::new(py, arguments(py)?)?;
         let done = Done(Mutex::new(Some(send)));
-        let call = (submit, function, arguments, caller.event_loop(py)?, done);
+        let call = (submit, callback.function(py)?, arguments, caller.event_loop(py)?, done);
         Ok(Running(Some(caller.context(py)?.call_method1("run", call)?.unbind())))
     })?;
     let result = done.await;

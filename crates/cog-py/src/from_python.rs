@@ -6,6 +6,7 @@ use cog_json::{Limits, ToJson as _, Value, Writer};
 use pyo3::{
     exceptions::{PyOSError, PyTypeError, PyValueError},
     prelude::*,
+    sync::PyOnceLock,
     types::{
         PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType,
     },
@@ -23,6 +24,8 @@ pub(crate) struct Converted {
     pub(crate) value: Value,
     /// The files that the object names as paths. The program that passes a path may read it.
     pub(crate) files: Vec<PathBuf>,
+    /// Whether bytes, images or paths became media.
+    pub(crate) has_media: bool,
 }
 
 /// Converts an object. `root` is its name in messages.
@@ -33,12 +36,13 @@ pub(crate) struct Converted {
 /// `TypeError` for an object without a form in JSON, `ValueError` for a number that JSON cannot represent and for an object that
 /// contains itself, each with the path.
 pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Converted> {
-    let mut conversion = Conversion { out: String::new(), open: Vec::new(), files: Vec::new() };
+    let mut conversion =
+        Conversion { out: String::new(), open: Vec::new(), files: Vec::new(), has_media: false };
     conversion.value(object).map_err(|fault| fault.into_error(root))?;
-    let Conversion { out, files, .. } = conversion;
+    let Conversion { out, files, has_media, .. } = conversion;
     let value = parse(object.py(), &out);
     let value = value.map_err(|error| PyValueError::new_err(format!("{root}: {error}")))?;
-    Ok(Converted { value, files })
+    Ok(Converted { value, files, has_media })
 }
 
 /// Reads a string. `root` is its name in messages.
@@ -60,6 +64,7 @@ struct Conversion {
     /// The addresses of the open containers.
     open: Vec<usize>,
     files: Vec<PathBuf>,
+    has_media: bool,
 }
 
 /// Why an object cannot be converted.
@@ -196,6 +201,7 @@ impl Conversion {
     }
 
     fn media(&mut self, bytes: &[u8]) -> Done {
+        self.has_media = true;
         let Some(media_type) = cog_media::sniff(bytes) else {
             return Err(ConversionError::kind(
                 "the bytes are not an image, audio, video or PDF; pass text as str: data.decode()",
@@ -211,6 +217,7 @@ impl Conversion {
 
     /// Writes a path as a file. A relative path starts at the working directory of the program.
     fn file(&mut self, path: PathBuf) -> Done {
+        self.has_media = true;
         let path = std::path::absolute(&path).unwrap_or(path);
         let text = path.to_str().ok_or_else(|| ConversionError::value("the path is not valid UTF-8"))?;
         self.write(|w| {
@@ -282,7 +289,7 @@ enum Form<'py> {
     Members(Bound<'py, PyList>),
     /// Sequences: an array.
     Elements,
-    /// Pydantic models, members of enumerations, times and UUIDs: another value.
+    /// Pydantic models, members of enumerations, times, UUIDs, sets and scalars of NumPy: another value.
     Value(Bound<'py, PyAny>),
     /// Decimals: a number, as it is written.
     Number(String),
@@ -298,6 +305,9 @@ impl<'py> Form<'py> {
         }
         if object.hasattr("__fspath__")? {
             return Ok(Self::Path);
+        }
+        if object.hasattr("__pydantic_serializer__")? {
+            return Ok(Self::Value(pydantic(object)?));
         }
         if let Some(pairs) = fields(object)? {
             return Ok(Self::Members(pairs));
@@ -360,12 +370,23 @@ fn fields<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyList>
     } else {
         return Ok(None);
     };
-    let pairs = fields.try_iter()?.map(|field| {
-        let name = field?.getattr("name")?.cast_into::<PyString>()?;
-        let value = object.getattr(&name)?;
-        Ok((name, value))
-    });
-    PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?).map(Some)
+    let mut pairs = Vec::new();
+    for field in fields.try_iter()? {
+        let field = field?;
+        // What the class computes itself is no argument, and not in its schema.
+        if field.getattr("init")?.is_truthy()? {
+            let name = field.getattr("name")?.cast_into::<PyString>()?;
+            let value = object.getattr(&name)?;
+            pairs.push((name, value));
+        }
+    }
+    PyList::new(py, pairs).map(Some)
+}
+
+/// Returns the fields of an object of Pydantic, as its schema names them.
+fn pydantic<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static FORM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    FORM.import(object.py(), "cognitive._pydantic", "form")?.call1((object,))
 }
 
 fn scalar<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Form<'py>>, ConversionError> {
@@ -382,7 +403,14 @@ fn scalar<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Form<'py>>, Conversi
         return Ok(Some(Form::Value(object.str()?.into_any())));
     }
     if is_a(object, "datetime", "date")? || is_a(object, "datetime", "time")? {
+        // The missing time of pandas is a `datetime`, and differs from itself.
+        if object.ne(object)? {
+            return Err(ConversionError::value(format!("JSON has no time {object}; use None")));
+        }
         return Ok(Some(Form::Value(object.call_method0("isoformat")?)));
+    }
+    if is_a(object, "numpy", "generic")? {
+        return Ok(Some(Form::Value(object.call_method0("item")?)));
     }
     Ok(None)
 }
@@ -395,12 +423,17 @@ fn container<'py>(object: &Bound<'py, PyAny>) -> Result<Form<'py>, ConversionErr
     if is_a(object, "collections.abc", "Sequence")? {
         return Ok(Form::Elements);
     }
+    if is_a(object, "collections.abc", "Set")?
+        && let Ok(sorted) = object.py().import("builtins")?.call_method1("sorted", (object,))
+    {
+        return Ok(Form::Value(sorted));
+    }
     Err(ConversionError::kind(format!("JSON has no form for {}; {}", type_name(object), suggestion(object)?)))
 }
 
 fn suggestion(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     Ok(if is_a(object, "collections.abc", "Set")? {
-        "a set has no order; pass sorted(value)"
+        "a set has no order; pass a list"
     } else if object.hasattr("tolist")? {
         "pass value.tolist()"
     } else if object.hasattr("total_seconds")? {

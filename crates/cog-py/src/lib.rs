@@ -3,14 +3,17 @@
 //! * `runtime`: the class `Runtime`, which loads and runs modules;
 //! * `call`, `chunks`: a run that ends with a callback, and the chunks of a run;
 //! * `result`, `error`, `module`, `report`: what Python receives, also of the types of modules and of conformance;
-//! * `tool`, `provider`: tools and providers written in Python; `caller` and `attach` call them;
+//! * `tool`, `provider`, `check`: tools, providers and checks of answers written in Python; `caller` and `attach` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
+//! * `budget`: what several runs may spend together;
 //! * `hosted`, `reader`: the settings, MCP servers and log of the operator, and the process that reads documents, audio and video;
 //! * `events`: the async runtime of the process; `python/cognitive` adds signatures, event loops and exceptions.
 
 mod attach;
+mod budget;
 mod call;
 mod caller;
+mod check;
 mod chunks;
 mod error;
 mod events;
@@ -31,7 +34,9 @@ mod tool;
 mod _cognitive {
     #[pymodule_export]
     use crate::{
+        budget::SharedBudget,
         call::Call,
+        check::NativeCheck,
         chunks::Chunks,
         error::ErrorInfo,
         module::{LoadedModule, load_files},

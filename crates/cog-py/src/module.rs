@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use cog_json::Value;
 use cog_module::{Module, ModuleFiles, Origin};
 use cog_spec::ErrorBody;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyTypeError, prelude::*};
 
 use crate::{
     result::exception,
@@ -18,6 +18,22 @@ pub(crate) struct LoadedModule(pub(crate) Arc<Module>);
 
 #[pymethods]
 impl LoadedModule {
+    /// How it is pickled and copied: another process loads it again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let place = match &self.0.origin {
+            Origin::Directory(directory) => directory.to_str().map(str::to_owned),
+            Origin::BuiltIn(_) => Some(self.0.manifest.name.clone()),
+            _ => None,
+        };
+        let place = place.ok_or_else(|| {
+            let name = &self.0.manifest.name;
+            PyTypeError::new_err(format!(
+                "{name}: a module in memory cannot be pickled as it is loaded; pass the task or the ModuleFiles"
+            ))
+        })?;
+        Ok((py.import("cognitive._functions")?.getattr("load")?, (place,)))
+    }
+
     /// The name.
     #[getter]
     fn name(&self) -> &str {

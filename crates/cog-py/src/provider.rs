@@ -11,7 +11,7 @@ use cog_run::{
 };
 use futures_util::{StreamExt as _, stream};
 use pyo3::{
-    IntoPyObjectExt as _,
+    IntoPyObjectExt as _, PyTraverseError, PyVisit,
     exceptions::{PyBrokenPipeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
@@ -64,6 +64,14 @@ impl NativeProvider {
         }
         let callback = Arc::new(Callback::new(respond, is_async));
         Ok(Self(Arc::new(OwnProvider { info, callback })))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.callback.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.0.callback.clear();
     }
 }
 

@@ -2,20 +2,25 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use cog_json::{Node, Path};
 use cog_module::Module;
 use cog_run::{
     ChunkStream, ModuleRef, Rendered, RunContext, RunInput, RunOptions,
+    provider::{Conversation, Message, Role},
     tools::{Approval, Decision},
 };
-use cog_spec::{Envelope, ErrorBody, ResponseMode, Warning};
+use cog_spec::{Code, Envelope, ErrorBody, ResponseMode, Warning};
 use pyo3::{
+    conversion::FromPyObjectOwned,
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
     types::{PyDict, PyString},
 };
 
 use crate::{
+    budget::SharedBudget,
     caller::{Caller, warn},
+    check::NativeCheck,
     from_python::{Converted, convert, seconds, text},
     hosted::Hosted,
     module::LoadedModule,
@@ -27,6 +32,8 @@ use crate::{
 pub(crate) struct Request {
     module: Target,
     input: RunInput,
+    /// Whether the input has media that were objects of Python.
+    has_media: bool,
     /// The files that the input names as paths.
     files: Vec<PathBuf>,
     options: RunOptions,
@@ -34,6 +41,8 @@ pub(crate) struct Request {
     pub(crate) caller: Option<Arc<Caller>>,
     /// Whether the options say if repairs are violations.
     sets_strict: bool,
+    /// Whether a stored answer may be used.
+    uses_cache: bool,
 }
 
 /// A module, loaded or not.
@@ -88,15 +97,17 @@ impl Request {
         input: &Bound<'_, PyAny>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
+        let mut has_media = false;
         let (input, files) = match input.cast::<PyString>() {
             Ok(given) => (RunInput::text(text(given, "input")?), Vec::new()),
             Err(_) => {
-                let Converted { value, files } = convert(input, "input")?;
+                let Converted { value, files, has_media: holds_media } = convert(input, "input")?;
+                has_media = holds_media;
                 (RunInput::Json(value), files)
             }
         };
-        let (mut options, tools, sets_strict) = read_options(options)?;
-        let calls_python = hosted.calls_python || !tools.is_empty();
+        let GivenOptions { mut options, tools, sets_strict, uses_cache } = GivenOptions::read(options)?;
+        let calls_python = hosted.calls_python || !(tools.is_empty() && options.checks.is_empty());
         let caller = calls_python.then(|| Caller::new(module.py(), hosted.redactor())).transpose()?;
         for tool in &tools {
             options.tools.push(Arc::clone(&tool.get().0) as _);
@@ -115,7 +126,7 @@ impl Request {
             }
             Err(_) => Target::read(module)?,
         };
-        Ok(Self { module, input, files, options, caller, sets_strict })
+        Ok(Self { module, input, has_media, files, options, caller, sets_strict, uses_cache })
     }
 
     /// Loads the module, checks the input and starts the run.
@@ -123,6 +134,7 @@ impl Request {
     /// # Errors
     /// The envelope of a run that is refused before the provider is called.
     pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<ChunkStream, Box<Envelope>> {
+        let uses_cache = self.uses_cache;
         let prepared = self.prepare(hosted).await;
         let (module, input, mut options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
         if let Some(log) = &hosted.log {
@@ -131,6 +143,7 @@ impl Request {
         let streams = hosted.streams() && module.manifest.response.mode != ResponseMode::Sync;
         let mut context = RunContext::default();
         context.is_folded = mode == Mode::Answer || !streams;
+        context.is_uncached = !uses_cache;
         if mode == Mode::Stream && !streams {
             // One envelope with a warning (ruling R55).
             context.warnings.push(Warning::sync_instead_of_stream());
@@ -150,6 +163,9 @@ impl Request {
     /// Loads the module, and completes the options with what the settings allow.
     async fn prepare(self, hosted: &Hosted) -> Result<(Arc<Module>, RunInput, RunOptions), ErrorBody> {
         let module = self.module.load_async(hosted).await?;
+        if self.has_media {
+            check_media(&module, &self.input)?;
+        }
         let access = hosted.access(&module, &self.input, self.files)?;
         let options = RunOptions { media: Some(access), ..self.options };
         let mut options = hosted.add_server_tools(&module, options).await?;
@@ -211,25 +227,155 @@ fn noted(
     loaded
 }
 
-/// Reads the keyword arguments of `execute`: the options of `_options` in a request, with `timeout` in seconds. An argument that is
-/// None is not set.
-fn read_options<'py>(
-    given: &Bound<'py, PyDict>,
-) -> PyResult<(RunOptions, Vec<Bound<'py, NativeTool>>, bool)> {
-    let py = given.py();
-    let options = PyDict::new(given.py());
-    let mut timeout = None;
-    let mut tools = Vec::new();
-    for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
-        match name.cast::<PyString>()?.to_str()? {
-            "timeout" => timeout = Some(seconds("timeout", value.extract()?)?),
-            "tools" => tools = value.extract()?,
-            _ => options.set_item(name, value)?,
-        }
+/// Checks that every picture or file of the input is in a field for media. In another one, it would be sent as base64 text.
+///
+/// # Errors
+/// E1003 with the path of the first one that is not.
+fn check_media(module: &Module, input: &RunInput) -> Result<(), ErrorBody> {
+    let RunInput::Json(value) = input else { return Ok(()) };
+    let fields = module.contract.media_paths(value.node());
+    let mut root = Path::default();
+    root.push_key("input");
+    let Some(path) = media_outside(value.node(), &root, &fields) else { return Ok(()) };
+    Err(ErrorBody::new(Code::TypeMismatch, format!("{path}: found a picture or file; the field takes no media"))
+        .suggest(
+            "In a task, annotate the parameter with `PIL.Image.Image`, `bytes` or `pathlib.Path`; in a schema, write \
+             `{\"$ref\": \"#/$defs/MediaInput\"}`.",
+        ))
+}
+
+/// Returns the path of the first media source that is in none of these fields.
+fn media_outside(node: Node<'_>, path: &Path, fields: &[Path]) -> Option<Path> {
+    if fields.contains(path) {
+        return None;
     }
-    let sets_strict = options.contains("strict")?;
-    let value = convert(options.as_any(), "options")?.value;
-    let mut read = RunOptions::read(value.node(), &[]).map_err(|error| exception(py, error))?;
-    read.timeout = timeout.or(read.timeout);
-    Ok((read, tools, sets_strict))
+    if matches!(node.get_str("type"), Some("base64" | "file")) && node.members().count() <= 3 {
+        return Some(path.clone());
+    }
+    let within = |child: Node<'_>, push: &dyn Fn(&mut Path)| {
+        let mut path = path.clone();
+        push(&mut path);
+        media_outside(child, &path, fields)
+    };
+    let mut members = node.members();
+    let found = members.find_map(|(key, member)| within(member, &|path| path.push_key(key)));
+    found.or_else(|| {
+        node.elements().enumerate().find_map(|(index, item)| within(item, &|path| path.push_index(index)))
+    })
+}
+
+/// The keyword arguments of `execute`.
+struct GivenOptions<'py> {
+    options: RunOptions,
+    tools: Vec<Bound<'py, NativeTool>>,
+    /// Whether they say if repairs are violations.
+    sets_strict: bool,
+    /// Whether a stored answer may be used.
+    uses_cache: bool,
+}
+
+impl<'py> GivenOptions<'py> {
+    /// Reads the arguments: the options of `_options` in a request, with `timeout` in seconds, and what only a program may say. An
+    /// argument that is None is not set.
+    fn read(given: &Bound<'py, PyDict>) -> PyResult<Self> {
+        let py = given.py();
+        let of_request = PyDict::new(py);
+        let mut own =
+            Self { options: RunOptions::default(), tools: Vec::new(), sets_strict: false, uses_cache: true };
+        for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
+            if !own.read_own(name.cast::<PyString>()?.to_str()?, &value)? {
+                of_request.set_item(name, value)?;
+            }
+        }
+        own.sets_strict = of_request.contains("strict")?;
+        let value = convert(of_request.as_any(), "options")?.value;
+        let read = RunOptions::read(value.node(), &[]).map_err(|error| exception(py, error))?;
+        let Self { options, .. } = &mut own;
+        let RunOptions { timeout, generation, messages, instructions, trace_id, budgets, checks, .. } =
+            std::mem::take(options);
+        *options = RunOptions {
+            timeout: timeout.or(read.timeout),
+            generation: generation.or(&read.generation),
+            messages,
+            instructions,
+            trace_id,
+            budgets,
+            checks,
+            ..read
+        };
+        Ok(own)
+    }
+
+    /// Reads an argument that is no option of a request. Returns false for another one.
+    fn read_own(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<bool> {
+        let generation = &mut self.options.generation;
+        match name {
+            "timeout" => self.options.timeout = Some(seconds("timeout", value.extract()?)?),
+            "tools" => self.tools = value.extract()?,
+            "checks" => {
+                let checks: Vec<Bound<'py, NativeCheck>> = value.extract()?;
+                self.options.checks = checks.iter().map(|check| Arc::clone(&check.get().0) as _).collect();
+            }
+            "temperature" => generation.temperature = Some(temperature(option(name, value, "a number")?)?),
+            "max_tokens" => {
+                let tokens: u64 = option(name, value, "a whole number from 1")?;
+                generation.max_tokens = Some(tokens).filter(|tokens| *tokens > 0);
+                if generation.max_tokens.is_none() {
+                    return Err(PyValueError::new_err("max_tokens: found 0; allowed: a whole number from 1"));
+                }
+            }
+            "seed" => generation.seed = Some(option(name, value, "a whole number")?),
+            "stop" => {
+                generation.stop = match value.cast::<PyString>() {
+                    Ok(one) => vec![text(one, "stop")?.to_owned()],
+                    Err(_) => option(name, value, "strings")?,
+                };
+            }
+            "instructions" => self.options.instructions = Some(option(name, value, "a string")?),
+            "trace_id" => self.options.trace_id = Some(option(name, value, "a string")?),
+            "cache" => self.uses_cache = option(name, value, "True or False")?,
+            "budget" => {
+                let budget: Bound<'py, SharedBudget> = option(name, value, "a Budget")?;
+                self.options.budgets = vec![budget.get().0.clone()];
+            }
+            "messages" => self.options.messages = messages(value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Reads the value of an option.
+fn option<'py, T: FromPyObjectOwned<'py>>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    allowed: &str,
+) -> PyResult<T> {
+    value.extract().map_err(|_| {
+        let shown = value.repr().map(|text| text.to_string()).unwrap_or_default();
+        PyTypeError::new_err(format!("{name}: found {shown}; allowed: {allowed}"))
+    })
+}
+
+fn temperature(number: f64) -> PyResult<f64> {
+    let range = 0.0..=2.0;
+    match range.contains(&number) {
+        true => Ok(number),
+        false => Err(PyValueError::new_err(format!("temperature: found {number}; allowed: 0 to 2"))),
+    }
+}
+
+/// Reads the messages before the input, as OpenAI or Harmony writes them.
+fn messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<Message>> {
+    let value = convert(given, "messages")?.value;
+    let read = Conversation::read(value.node()).map_err(|problems| {
+        let first = problems.first().map(|problem| format!("{}: {}", problem.path, problem.message));
+        PyValueError::new_err(first.unwrap_or_else(|| "messages: found no messages".to_owned()))
+    })?;
+    if let Some(index) = read.0.iter().position(|message| message.role == Role::System) {
+        return Err(PyValueError::new_err(format!(
+            "messages[{index}].role: found system; the prompt of the module is the system message; pass instructions=\"...\""
+        )));
+    }
+    Ok(read.0)
 }

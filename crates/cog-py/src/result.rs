@@ -1,8 +1,11 @@
 //! The envelope of a run.
 
+use std::sync::OnceLock;
+
 use cog_json::{ToJson as _, Value};
 use cog_spec::{Envelope, ErrorBody, Outcome};
 use pyo3::{
+    PyTraverseError, PyVisit,
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
@@ -28,7 +31,7 @@ pub(crate) struct RunResult {
     /// The type of `data`; without one it is JSON.
     kind: Option<Py<PyAny>>,
     /// What continues the run if it waits for a confirmation.
-    origin: PyOnceLock<Py<PyAny>>,
+    origin: OnceLock<Py<PyAny>>,
 }
 
 impl RunResult {
@@ -40,7 +43,7 @@ impl RunResult {
             exceptions: Vec::new(),
             cause: None,
             kind: None,
-            origin: PyOnceLock::new(),
+            origin: OnceLock::new(),
         }
     }
 
@@ -87,9 +90,9 @@ impl RunResult {
 
     /// The same result with `data` of this type.
     fn typed(&self, py: Python<'_>, kind: Py<PyAny>) -> Self {
-        let origin = PyOnceLock::new();
-        if let Some(own) = self.origin.get(py) {
-            let _ = origin.set(py, own.clone_ref(py));
+        let origin = OnceLock::new();
+        if let Some(own) = self.origin.get() {
+            let _ = origin.set(own.clone_ref(py));
         }
         Self {
             exceptions: self.exceptions.iter().map(|error| error.clone_ref(py)).collect(),
@@ -101,8 +104,13 @@ impl RunResult {
     }
 
     /// Sets what continues the run. The runtime calls it for a run that failed.
-    fn _set_origin(&self, py: Python<'_>, origin: Py<PyAny>) {
-        let _ = self.origin.set(py, origin);
+    fn _set_origin(&self, origin: Py<PyAny>) {
+        let _ = self.origin.set(origin);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let single = [self.cause.as_ref(), self.kind.as_ref(), self.origin.get()];
+        self.exceptions.iter().map(Some).chain(single).try_for_each(|object| visit.call(object))
     }
 
     /// Whether the run succeeded.
@@ -151,7 +159,7 @@ impl RunResult {
         let halted = self.envelope.error().and_then(|error| error.detail("halted"));
         let Some(halted) = halted else { return Ok(None) };
         let class = CLASS.import(py, "cognitive._pending", "Pending")?;
-        class.call1((to_python(py, halted)?, self.origin.get(py), &self.kind)).map(Some)
+        class.call1((to_python(py, halted)?, self.origin.get(), &self.kind)).map(Some)
     }
 
     /// The warnings.

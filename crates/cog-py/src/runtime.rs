@@ -9,6 +9,7 @@ use cog_host::{HostError, settings::Flags};
 use cog_module::Level;
 use cog_spec::ErrorBody;
 use pyo3::{
+    PyTraverseError, PyVisit,
     exceptions::{PyUserWarning, PyValueError},
     prelude::*,
     types::PyDict,
@@ -33,7 +34,13 @@ use crate::{
 
 /// Loads and runs modules with the settings of the operator.
 #[pyclass(name = "Runtime", module = "cognitive._cognitive", frozen)]
-pub(crate) struct NativeRuntime(Mutex<(u32, Arc<Hosted>)>);
+pub(crate) struct NativeRuntime {
+    /// The runtime, with the process that it belongs to.
+    hosted: Mutex<(u32, Arc<Hosted>)>,
+    /// The owners of its functions, for the garbage collector.
+    tools: Vec<Py<NativeTool>>,
+    providers: Vec<Py<NativeProvider>>,
+}
 
 #[pymethods]
 impl NativeRuntime {
@@ -67,7 +74,16 @@ impl NativeRuntime {
         for note in hosted.notes.iter().cloned().chain(hosted.offline_warning()) {
             PyErr::warn(py, &category, &std::ffi::CString::new(note)?, 2)?;
         }
-        Ok(Self(Mutex::new((std::process::id(), Arc::new(hosted)))))
+        Ok(Self {
+            hosted: Mutex::new((std::process::id(), Arc::new(hosted))),
+            tools: tools.into_iter().map(Bound::unbind).collect(),
+            providers: providers.into_iter().map(Bound::unbind).collect(),
+        })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.tools.iter().try_for_each(|tool| visit.call(tool))?;
+        self.providers.iter().try_for_each(|provider| visit.call(provider))
     }
 
     /// Which provider is called, and why.
@@ -194,7 +210,7 @@ impl NativeRuntime {
     fn hosted(&self, py: Python<'_>) -> PyResult<Arc<Hosted>> {
         let process = std::process::id();
         let (owner, hosted) = {
-            let current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let current = self.hosted.lock().unwrap_or_else(PoisonError::into_inner);
             (current.0, Arc::clone(&current.1))
         };
         if owner == process {
@@ -204,7 +220,7 @@ impl NativeRuntime {
         // The connections of the parent are left alone: closing them here would end them there.
         std::mem::forget(hosted);
         let renewed = Arc::new(renewed);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (process, Arc::clone(&renewed));
+        *self.hosted.lock().unwrap_or_else(PoisonError::into_inner) = (process, Arc::clone(&renewed));
         Ok(renewed)
     }
 }

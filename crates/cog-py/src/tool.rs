@@ -7,7 +7,9 @@ use cog_run::{
     provider::Part,
     tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput},
 };
-use pyo3::{exceptions::PyValueError, prelude::*, sync::PyOnceLock, types::PyBytes};
+use pyo3::{
+    PyTraverseError, PyVisit, exceptions::PyValueError, prelude::*, sync::PyOnceLock, types::PyBytes,
+};
 
 use crate::{
     attach::attached,
@@ -50,6 +52,14 @@ impl NativeTool {
         info.needs_confirmation = confirm;
         info.timeout = timeout.map(|time| seconds("timeout", time)).transpose()?;
         Ok(Self(Arc::new(FunctionTool { info, callback: Callback::new(function, is_async) })))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.callback.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.0.callback.clear();
     }
 }
 

@@ -42,6 +42,7 @@ class Mock(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.called = threading.Event()
         self.interrupted = threading.Event()
+        self.hangs = threading.Event()
 
     @property
     def url(self) -> str:
@@ -80,6 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def wait_for_end(self) -> None:
         """Waits until the client closes the connection."""
+        self.server.hangs.set()
         while True:
             self.connection.settimeout(60)
             if not self.connection.recv(1):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import multiprocessing
 import os
+import pickle
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 from conftest import ANSWER, Mock
 
 import cognitive.modules
-from cognitive import CognitiveRuntime, Result, _functions, default_runtime
+from cognitive import CognitiveRuntime, Result, _functions, default_runtime, task
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +72,27 @@ def test_options_are_of_a_new_function(mock: Mock, offline: CognitiveRuntime) ->
     count = len(mock.requests)
     assert code_reviewer.with_options(runtime=offline)(code="x").ok
     assert len(mock.requests) == count
+
+
+def test_functions_and_modules_are_pickled(offline: CognitiveRuntime) -> None:
+    from cognitive.modules import code_reviewer
+
+    copy = pickle.loads(pickle.dumps(code_reviewer.with_options(model="other")))
+    assert copy.module.name == "code-reviewer" and copy._options == {"model": "other"}
+    assert copy(code="x").ok
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert list(pool.map(code_reviewer.with_options(provider="offline"), ["x"]))[0].ok
+    with pytest.raises(TypeError, match="code_reviewer: a runtime cannot be pickled"):
+        pickle.dumps(code_reviewer.with_options(runtime=offline))
+    write_module("mine", '{"input": {}, "meta": {}, "data": {"type": "object"}}')
+    assert pickle.loads(pickle.dumps(offline.load("cognitive/modules/mine"))).name == "mine"
+    with pytest.raises(TypeError, match="words: a module in memory cannot be pickled"):
+        pickle.dumps(offline.load(task(words)))
+
+
+def words(text: str) -> int:
+    """Count the words."""
+    raise NotImplementedError
 
 
 def test_it_describes_itself() -> None:

@@ -16,6 +16,13 @@ from conftest import ANSWER, Mock
 
 from cognitive import CognitiveRuntime, Result
 
+def test_card_shows_the_cost() -> None:
+    usage = {"input_tokens": 11, "output_tokens": 7, "cost": {"amount": 0.0123, "currency": "USD", "source": "genai-prices", "date": "2026-10-26"}}
+    meta = {"confidence": 0.9, "risk": "low", "explain": "x", "usage": usage}
+    card = Result(json.dumps({"ok": True, "meta": meta, "data": {"a": 1}}))._repr_html_()
+    assert "11 + 7 tokens · 0.0123 USD" in card
+
+
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebook.ipynb"
 SCRIPT = "<script>alert('x')</script>&\""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -184,18 +186,29 @@ def test_stream_is_read_by_one_reader(runtime: CognitiveRuntime) -> None:
     asyncio.run(run())
 
 
-def test_cancelled_reader_can_go_on(runtime: CognitiveRuntime, mock: Mock) -> None:
-    mock.pause = 0.02
+def test_cancelled_consumer_cancels_the_run(runtime: CognitiveRuntime, mock: Mock) -> None:
+    mock.hang_after = 8
+    kept: list[BaseException] = []
+
+    async def events() -> AsyncIterator[str]:
+        # As a page of server-sent events is written, without `async with`.
+        async for chunk in runtime.execute_stream("code-reviewer", INPUT):
+            yield json.dumps(chunk)
+
+    async def serve() -> None:
+        try:
+            async for _ in events():
+                mock.called.set()
+        except asyncio.CancelledError as error:
+            # Its traceback holds the frame of the stream.
+            kept.append(error)
+            raise
 
     async def run() -> None:
-        stream = runtime.execute_stream("code-reviewer", INPUT)
-        while True:
-            try:
-                await asyncio.wait_for(anext(stream), 0.005)
-            except asyncio.TimeoutError:
-                continue
-            except StopAsyncIteration:
-                break
-        assert stream.result is not None and stream.result.data == ANSWER["data"]
+        client = asyncio.create_task(serve())
+        await asyncio.to_thread(mock.hangs.wait, 30)
+        client.cancel()
+        await asyncio.wait([client])
 
     asyncio.run(run())
+    assert mock.interrupted.wait(30) and kept

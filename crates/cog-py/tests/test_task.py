@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy
+import PIL.Image
 import pydantic
 import pytest
 from scripted import ANSWER, INPUT, Scripted, agent, calls
 
 from cognitive import (
+    Budget,
     CognitiveError,
     CognitiveRuntime,
     DataError,
@@ -93,10 +96,10 @@ def test_call_returns_the_type_of_the_answer(monkeypatch: pytest.MonkeyPatch) ->
     assert own("It rained.") == own(text="It rained.", sentences=3) == expected
     assert '"sentences":2' in str(model.requests[0].messages).replace(" ", "")
     assert asyncio.run(own.aio(text="It rained.")) == expected
-    result = own.result(text="It rained.")
+    result = own.run(text="It rained.")
     assert result.data == expected and result.meta["confidence"] == 0.95 and result.pending is None
     assert pickle.loads(pickle.dumps(result)).data == expected
-    assert list(own.stream(text="It rained."))[-1]["data"]["title"] == "A day"
+    assert list(own.chunks(text="It rained."))[-1]["data"]["title"] == "A day"
     monkeypatch.setattr(_functions, "_default", model_with(REPLY))
     assert summarize(text="It rained.") == expected
     assert str(inspect.signature(summarize)) == "(text: 'str', sentences: 'int' = 2) -> 'Summary'"
@@ -110,7 +113,7 @@ def test_call_raises_the_error_of_the_run() -> None:
     with pytest.raises(CognitiveError, match="E1003") as raised:
         own(text=5)  # type: ignore[arg-type]
     assert raised.value.result.data is None
-    failed = own.result(text=5)  # type: ignore[arg-type]
+    failed = own.run(text=5)  # type: ignore[arg-type]
     assert failed.data is None and failed.error is not None and failed.error.code == "E1003"
     wrong = summarize_it_as_number.with_options(runtime=model_with(REPLY))
     with pytest.raises(CognitiveError, match="E3001"):
@@ -230,6 +233,164 @@ def test_pending_call_is_approved_or_denied() -> None:
     without_runtime = pickle.loads(pickle.dumps(waiting)).pending
     with pytest.raises(RuntimeError, match=f"continue_run\\('{without_runtime.id}'"):
         without_runtime.approve()
+
+
+@tool(network=True)
+def fetch(url: str) -> str:
+    """Fetches a page."""
+    return f"the page {url}"
+
+
+def test_tools_of_a_task_are_functions() -> None:
+    def answer(question: str) -> Summary:
+        """Answer. Fetch pages."""
+        raise NotImplementedError
+
+    with pytest.raises(ValueError, match=r"answer: the tool 'fetch' needs the policy network; pass policies=\{'network': 'allow'\}"):
+        task(answer, tools=[fetch])
+    with pytest.raises(ValueError, match="policies: found net='allow'; allowed: network, filesystem_write"):
+        task(answer, tools=[fetch], policies={"net": "allow"})  # type: ignore[call-overload]
+    model = Scripted(calls(("fetch", {"url": "a"})), REPLY)
+    own = task(answer, tools=[fetch], policies={"network": "allow"}).with_options(runtime=CognitiveRuntime(providers={"mine": model}))
+    assert own(question="x").title == "A day"
+    assert model.results()[0]["result"] == "the page a"
+
+
+def test_withheld_tool_is_a_warning() -> None:
+    @task(tools=["fetch"])
+    def answer(question: str) -> Summary:
+        """Answer. Fetch pages."""
+        raise NotImplementedError
+
+    runtime = CognitiveRuntime(providers={"mine": Scripted(REPLY)}, tools=[fetch])
+    (warning,) = answer.with_options(runtime=runtime).run("x").warnings
+    assert warning["code"] == "W4017"
+    assert "`fetch`, which cannot be called: it uses the network, and `policies.network` denies that" in warning["message"]
+
+
+class Seeing(Scripted):
+    images = True
+
+
+@pytest.mark.parametrize("kind", [PIL.Image.Image, bytes, Path])
+def test_picture_is_a_parameter(kind: Any, tmp_path: Path) -> None:
+    image = PIL.Image.new("RGB", (4, 4), "red")
+    image.save(tmp_path / "a.png")
+    value = {bytes: (tmp_path / "a.png").read_bytes(), Path: tmp_path / "a.png"}.get(kind, image)
+
+    def describe(image: Any, hint: str = "") -> str:
+        """Describe the image."""
+        raise NotImplementedError
+
+    describe.__annotations__["image"] = kind
+    model = Seeing(reply({"result": "red", "rationale": "It is."}))
+    own = task(describe).with_options(runtime=CognitiveRuntime(providers={"mine": model}))
+    assert own.runtime.validate(own).valid
+    assert own(value) == "red"
+    assert "image_url" in str(model.requests[0].messages[-1]["content"])
+    if kind is PIL.Image.Image:
+        assert own(numpy.zeros((2, 2, 3), "uint8"), hint="an array") == "red"
+
+
+def test_pictures_of_a_model_are_media() -> None:
+    class Page(pydantic.BaseModel, arbitrary_types_allowed=True):
+        number: int
+        scan: PIL.Image.Image
+        more: list[bytes] = []
+
+    def read(page: Any, cover: PIL.Image.Image | None = None) -> str:
+        """Read the page."""
+        raise NotImplementedError
+
+    read.__annotations__.update(page=Page, cover=PIL.Image.Image | None)
+    model = Seeing(reply({"result": "red", "rationale": "It is."}))
+    own = task(read).with_options(runtime=CognitiveRuntime(providers={"mine": model}))
+    image = PIL.Image.new("RGB", (4, 4), "red")
+    assert own(Page(number=1, scan=image), image) == "red"
+    assert str(model.requests[0].messages[-1]["content"]).count("'image_url': {") == 2
+    assert own(Page(number=1, scan=image)) == "red"
+
+
+def test_picture_where_no_field_takes_one_is_refused(tmp_path: Path) -> None:
+    def describe(image: Any) -> str:
+        """Describe the image."""
+        raise NotImplementedError
+
+    (tmp_path / "a.txt").write_text("a")
+    own = task(describe).with_options(runtime=model_with(reply({"result": "red"})))
+    for value, path in ((PIL.Image.new("RGB", (4, 4)), "input.image"), ({"a": [tmp_path / "a.txt"]}, "input.image.a[0]")):
+        error = own.run(value).error
+        assert error is not None and error.code == "E1003"
+        assert error.message == f"{path}: found a picture or file; the field takes no media"
+
+
+def test_options_of_a_task_reach_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Scripted(REPLY)
+    runtime = CognitiveRuntime(providers={"mine": model})
+    history: list[Any] = [{"role": "user", "content": "It snowed."}, {"role": "assistant", "content": '{"title": "Snow"}'}]
+    own = task(summarize_it, temperature=0.25, max_tokens=100, seed=7, stop="END", effort="low", messages=history)
+    own.with_options(runtime=runtime)(text="It rained.")
+    assert model.requests[0].parameters == {"temperature": 0.25, "max_tokens": 100, "seed": 7, "stop": ["END"], "effort": "low"}
+    messages = model.requests[0].messages
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[1]["content"] == "It snowed." and "It rained." in str(messages[3])
+    own.with_options(runtime=runtime, temperature=1.0, messages=None)(text="It rained.")
+    assert model.requests[1].parameters["temperature"] == 1.0 and len(model.requests[1].messages) == 2
+    result = own.with_options(runtime=runtime, trace_id="0af7651916cd43dd8448eb211c80319c", instructions="Be kind.").run(text="x")
+    assert result.meta["trace_id"] == "0af7651916cd43dd8448eb211c80319c"
+    assert "Be kind." in str(model.requests[2].messages[-1])
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"temperature": "hot"}, TypeError, "temperature: found 'hot'; allowed: a number"),
+        ({"temperature": 3}, ValueError, "temperature: found 3; allowed: 0 to 2"),
+        ({"max_tokens": 0}, ValueError, "max_tokens: found 0; allowed: a whole number from 1"),
+        ({"max_tokens": -1}, TypeError, "max_tokens: found -1; allowed: a whole number from 1"),
+        ({"seed": 0.5}, TypeError, "seed: found 0.5; allowed: a whole number"),
+        ({"stop": [1]}, TypeError, r"stop: found \[1\]; allowed: strings"),
+        ({"budget": 3}, TypeError, "budget: found 3; allowed: a Budget"),
+        ({"retries": 10}, ValueError, "retries: found 10; allowed: 0 to 9"),
+        ({"retries": 1, "max_attempts": 2}, ValueError, "retries: max_attempts says the same"),
+        ({"messages": [{"role": "system", "content": "x"}]}, ValueError, r"messages\[0\].role: found system; the prompt of"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, ValueError, r"messages\[0\].role: "),
+        ({"messages": "x"}, ValueError, "messages: found"),
+        ({"temprature": 1}, TypeError, "found no option 'temprature'; did you mean 'temperature'"),
+    ],
+)
+def test_option_that_is_wrong_is_named(options: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        model_with(REPLY).run(summarize, {"text": "x"}, **options)
+
+
+def test_option_of_a_task_that_does_not_exist_is_named() -> None:
+    with pytest.raises(TypeError, match="found no option 'temprature'; did you mean 'temperature'"):
+        task(summarize_it, temprature=1)  # type: ignore[call-overload]
+
+
+def test_runs_share_a_budget() -> None:
+    budget = Budget(max_calls=2)
+    own = summarize.with_options(runtime=model_with(REPLY), budget=budget)
+    results = own.map([{"text": "x"}] * 4, concurrency=1)
+    assert [result.ok for result in results] == [True, True, False, False]
+    assert results[2].error is not None and results[2].error.code == "E4002"
+    assert budget.spent["calls"] == 2 and repr(budget).startswith("Budget(calls=2, ")
+    with pytest.raises(ValueError, match="a budget needs a limit: max_cost, max_tokens or max_calls"):
+        Budget()
+    with pytest.raises(ValueError, match="max_cost: allowed: US dollars, 0 and more"):
+        Budget(max_cost=-1)
+
+
+def test_tool_is_pickled_by_its_name_or_its_function() -> None:
+    assert pickle.loads(pickle.dumps(fetch)) is fetch
+    copy = pickle.loads(pickle.dumps(tool(name="again", confirm=True)(look_up)))
+    assert (copy.name, copy.function, copy._options["confirm"]) == ("again", look_up, True)
+
+
+def look_up(key: str) -> str:
+    """Looks up."""
+    return key
 
 
 def test_module_is_saved_as_a_directory(offline: CognitiveRuntime, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_keys_are_masked_in_the_errors_of_tools(module: Path, monkeypatch: pytes
 def test_details_that_json_cannot_represent_are_left_out(module: Path, caplog: pytest.LogCaptureFixture) -> None:
     def search() -> None:
         """Searches."""
-        raise ToolError("InvalidRange", "The range is empty.", {"dates": {1}})
+        raise ToolError("InvalidRange", "The range is empty.", {"dates": {1, "a"}})
 
     result, results = run(module, search)
     assert (results[0]["error_type"], results[0]["message"]) == ("InvalidRange", "The range is empty.")

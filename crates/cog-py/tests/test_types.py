@@ -180,7 +180,7 @@ def test_every_kind_of_type(data: object, kind: Any, expected: object) -> None:
         ({"x": "a"}, Optional[Point], "data.x: expected int, found 'a'"),  # noqa: UP007, UP045
         ({"number": -1}, Positive, "data: the number is negative"),
         ({"verdict": 1}, Model, "data.verdict: Input should be 'approve' or 'reject'"),
-        ([{"number": 1}], list[Even], "data[0].number: Value error, the number is odd"),
+        ([{"number": 1}], list[Even], "data[0].number: the number is odd"),
         (
             {"verdict": "approve", "issues": [{"title": 1}]},
             Model,
@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_named(data: object, kind: Any, message: str) -> No
     assert message == f"{raised.value.path}: {raised.value.reason}"
 
 
-@pytest.mark.parametrize("kind", [Unknown, Box[int], complex, "Review", [int], list[bytes], Exception])
+@pytest.mark.parametrize("kind", [Unknown, complex, "Review", [int], list[bytes], Exception])
 def test_type_that_is_not_supported_is_named(kind: Any) -> None:
     with pytest.raises(TypeError, match="data.*: (an answer cannot become|the type of a field of)"):
         answer([1] if kind == list[bytes] else {"content": 1, "member": 1}).as_type(kind)

@@ -9,6 +9,7 @@ Providers, keys and limits come from environment variables and from the settings
 """
 
 from ._cognitive import (
+    Budget,
     ErrorInfo,
     ModelRequest,
     Module,
@@ -30,6 +31,7 @@ Runtime = CognitiveRuntime
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from ._partial import Partial, PartialStream
     from ._pending import Pending, PendingCall
     from ._provider import Provider, Reply, ToolCall
     from ._task import AsyncTask, ModuleFiles, Task, task
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncTask",
+    "Budget",
     "ChunkStream",
     "CognitiveError",
     "CognitiveRuntime",
@@ -46,6 +49,8 @@ __all__ = [
     "Module",
     "ModuleFiles",
     "ModuleFunction",
+    "Partial",
+    "PartialStream",
     "Pending",
     "PendingCall",
     "Provider",
@@ -72,6 +77,8 @@ __all__ = [
 _LATER = {
     "AsyncTask": "_task",
     "ModuleFiles": "_task",
+    "Partial": "_partial",
+    "PartialStream": "_partial",
     "Pending": "_pending",
     "PendingCall": "_pending",
     "Provider": "_provider",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import logging
 import os
+import sys
 import threading
 
 # Type checkers know this name.
@@ -57,8 +59,17 @@ def own_loop(context: contextvars.Context) -> asyncio.AbstractEventLoop:
         loop = _loops.get(depth)
         if loop is None:
             loop = _loops[depth] = asyncio.new_event_loop()
-            threading.Thread(target=_serve, args=(loop,), name="cognitive-loop", daemon=True).start()
+            _start(functools.partial(_serve, loop), "cognitive-loop")
         return loop
+
+
+def _start(work: Callable[[], object], name: str) -> None:
+    """Starts a thread of the system, also where gevent makes greenlets of threads: they would wait for the thread that waits for them."""
+    monkey: Any = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("threading"):
+        monkey.get_original("_thread", "start_new_thread")(work, ())
+    else:
+        threading.Thread(target=work, name=name, daemon=True).start()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -92,7 +103,7 @@ def start_thread(
             # The traceback of an exception refers to this frame.
             del future
 
-    threading.Thread(target=work, name="cognitive-call", daemon=True).start()
+    _start(work, "cognitive-call")
 
 
 def submit(
@@ -126,6 +137,7 @@ def tool_failed(tool: str, error: BaseException) -> tuple[str, str, Any]:
     if isinstance(error, ToolError):
         return error.error_type, error.message, error.details
     _log.error("the tool %r raised an exception; the model receives its message", tool, exc_info=error)
+    forget_locals(error)
     return type(error).__name__, _message(error), None
 
 
@@ -133,9 +145,25 @@ def provider_failed(name: str, error: BaseException) -> tuple[str, str]:
     """Returns the code and the message of the exception of a provider."""
     from ._errors import ProviderError
 
+    forget_locals(error)
     if isinstance(error, ProviderError):
         return error.code, error.message
     return _code(error), f"the provider `{name}` failed: {type(error).__name__}: {_message(error)}"
+
+
+def forget_locals(error: BaseException | None) -> None:
+    """Frees the local variables of the functions that an exception went through. A result keeps the exception, and its traceback."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        trace = error.__traceback__
+        while trace is not None:
+            try:
+                trace.tb_frame.clear()
+            except RuntimeError:
+                pass  # it is still being executed
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
 
 
 def _code(error: BaseException) -> str:

@@ -13,12 +13,14 @@ from ._provider import Reply
 from ._task import ModuleFiles
 
 __all__ = [
+    "Budget",
     "Call",
     "Chunks",
     "ErrorInfo",
     "Halted",
     "ModelRequest",
     "Module",
+    "NativeCheck",
     "NativeProvider",
     "NativeTool",
     "ReplyParts",
@@ -218,6 +220,28 @@ class Verdict:
     def __bool__(self) -> NoReturn: ...
 
 @final
+class Budget:
+    """What several runs may spend together. The call that reaches a limit is completed, and the next one fails with E4002.
+
+    >>> budget = Budget(max_cost=0.50)
+    >>> runtime.map("code-reviewer", rows, budget=budget)
+    >>> budget.spent["cost"]
+    """
+
+    def __new__(
+        cls,
+        *,
+        max_cost: float | None = None,
+        max_tokens: int | None = None,
+        max_calls: int | None = None,
+        name: str = "budget",
+    ) -> Self:
+        """``max_cost`` is in US dollars; a model whose price is unknown is refused then."""
+    @property
+    def spent(self) -> dict[str, Any]:
+        """What was spent so far: ``calls``, ``tokens`` and ``cost``, which is None if the price of a call is unknown."""
+
+@final
 class Call:
     def cancel(self) -> None: ...
 
@@ -234,6 +258,10 @@ class Chunks:
     def close(self) -> None: ...
     @property
     def result(self) -> Result | None: ...
+
+@final
+class NativeCheck:
+    def __new__(cls, function: Callable[[Any, str], object], *, is_async: bool) -> Self: ...
 
 @final
 class NativeTool:

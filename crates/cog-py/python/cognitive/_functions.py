@@ -104,8 +104,23 @@ class ModuleFunction:
             ]
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is pickled: another process finds the module again, and uses its own runtime."""
+        if self._runtime is not None:
+            raise TypeError(f"{self.__name__}: a runtime cannot be pickled; use a function without with_options(runtime=...)")
+        return _restored, (self._module, self._options)
+
     def __repr__(self) -> str:
         return f"<function of the module {self._module.name}: {self._module.responsibility}>"
+
+
+def _restored(module: Module, options: RunOptions) -> ModuleFunction:
+    return ModuleFunction(module, None, options)
+
+
+def load(module: str) -> Module:
+    """Returns a module that was pickled."""
+    return default_runtime().load(module)
 
 
 def identifier(module: str) -> str:

@@ -100,7 +100,7 @@ def _facts(meta: dict[str, Any]) -> str:
     usage = meta.get("usage") or {}
     if "input_tokens" in usage:
         facts.append(f"{usage['input_tokens']:,} + {usage.get('output_tokens', 0):,} tokens")
-    cost = meta.get("cost") or {}
+    cost = usage.get("cost") or {}
     if "amount" in cost:
         facts.append(f"{cost['amount']} {cost.get('currency', '')}".strip())
     return _line(" · ".join(facts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from ._cognitive import Call
+    from ._gevent import Results
 
 _END: Any = object()
 
@@ -24,7 +26,7 @@ def map_rows(
     """Runs each row, and returns the results in the order of the rows. ``start`` starts a run that notifies of its end."""
     check(concurrency)
     waiting = iter(rows)
-    finished: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+    finished = _queue()
     results: list[Any] = []
     running: dict[int, Call] = {}
     try:
@@ -48,9 +50,21 @@ def map_rows(
     finally:
         for call in running.values():
             call.cancel()
+        if not isinstance(finished, SimpleQueue):
+            finished.close()
 
 
-def _notify(finished: SimpleQueue[tuple[int, Any]], index: int) -> Callable[[Any], object]:
+def _queue() -> SimpleQueue[tuple[int, Any]] | Results:
+    """Returns the queue of results. Where gevent has replaced threads, other greenlets run while one waits for it."""
+    if "gevent" in sys.modules:
+        from . import _gevent
+
+        if _gevent.is_active():
+            return _gevent.Results()
+    return SimpleQueue()
+
+
+def _notify(finished: SimpleQueue[tuple[int, Any]] | Results, index: int) -> Callable[[Any], object]:
     """Returns what receives the result of a row."""
     return lambda result: finished.put((index, result))
 

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _cognitive
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from typing_extensions import Self, TypeAlias, Unpack
 
-    from ._cognitive import Module, Report, Result, Verdict
+    from ._cognitive import Budget, Module, Report, Result, Verdict
     from ._task import ModuleFiles
     from ._provider import Provider
 
     _AnyModule: TypeAlias = str | os.PathLike[str] | Module | ModuleFiles
 
 
-class RunOptions(TypedDict, total=False):
-    """The options of one run. An option that is missing or None comes from the module or from the settings."""
+class _Options(TypedDict, total=False):
+    """The options of one run that a task may have, too."""
 
     provider: str | None
     """The provider, or several in call order: ``"openai,anthropic"``."""
@@ -32,8 +33,30 @@ class RunOptions(TypedDict, total=False):
     """The maximum duration in seconds."""
     strict: bool | None
     """Whether every repair is a violation."""
+    temperature: float | None
+    """How much the answers vary, 0 to 2."""
+    max_tokens: int | None
+    """The maximum number of tokens of a reply."""
+    seed: int | None
+    """The seed of the sampling, for a provider that has one."""
+    stop: str | Sequence[str] | None
+    """Texts after which the model stops."""
+    retries: int | None
+    """How often the model is called again after an answer that violates its contract or a check, 0 to 9."""
     max_attempts: int | None
-    """The maximum number of calls to the model, 1 to 10."""
+    """The maximum number of calls to the model, 1 to 10: ``retries`` and 1."""
+    messages: Sequence[Mapping[str, Any]] | None
+    """Messages between the prompt and the input, as OpenAI or Harmony writes them: examples, or what was said before."""
+    instructions: str | None
+    """What the caller adds to the prompt."""
+    budget: Budget | None
+    """What this run and others may spend together."""
+    cache: bool | None
+    """Whether a stored answer may be used, if the settings have a cache; True by default."""
+    trace_id: str | None
+    """The trace that the run belongs to: ``meta.trace_id``."""
+    ask: str | None
+    """The form in which the model is asked: ``auto``, ``envelope``, ``data`` and others."""
     on_violation: Literal["continue", "abort", "retry"] | None
     """What happens when the answer violates its schema while it arrives."""
     chunk_type: Literal["delta", "snapshot"] | None
@@ -50,10 +73,15 @@ class RunOptions(TypedDict, total=False):
     """The maximum number of rounds of tool calls."""
     max_tool_calls: int | None
     """The maximum number of tool calls."""
-    tools: Iterable[Callable[..., Any]] | None
-    """Tools of this run, in addition to the runtime's."""
     handoff_to: str | None
     """The agent that the run hands over to."""
+
+
+class RunOptions(_Options, total=False):
+    """The options of one run. An option that is missing or None comes from the module or from the settings."""
+
+    tools: Iterable[Callable[..., Any]] | None
+    """Tools of this run, in addition to the runtime's."""
 
 
 class CognitiveRuntime:
@@ -84,7 +112,7 @@ class CognitiveRuntime:
         model: str | None = None,
         timeout: float | None = None,
         strict: bool | None = None,
-        modules: Iterable[str | os.PathLike[str]] = (),
+        modules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         tools: Iterable[Callable[..., Any]] = (),
         providers: Mapping[str, Provider] | None = None,
     ) -> None:
@@ -95,7 +123,7 @@ class CognitiveRuntime:
             model=model,
             timeout=timeout,
             strict=strict,
-            modules=list(modules),
+            modules=[modules] if isinstance(modules, (str, os.PathLike)) else list(modules),
             tools=_native_tools(tools),
             providers=_native_providers(providers),
         )
@@ -131,7 +159,7 @@ class CognitiveRuntime:
         Raises:
             CognitiveError: The run would be refused before the provider is called.
         """
-        return self._native.render(module, input, _native_options(options))
+        return self._native.render(module, input, _native_options(options, module, input))
 
     def verify(
         self,
@@ -169,7 +197,14 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        return self._kept(self._native.execute(module, input, _native_options(options)), module)
+        native = _native_options(options, module, input)
+        if "gevent" in sys.modules:
+            from . import _gevent
+
+            if _gevent.is_active():
+                result = _gevent.finished(lambda notify: self._native.start(module, input, native, notify))
+                return self._kept(result, module)
+        return self._kept(self._native.execute(module, input, native), module)
 
     async def execute_async(
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
@@ -192,7 +227,7 @@ class CognitiveRuntime:
         call = self._native.start(
             module,
             input,
-            _native_options(options),
+            _native_options(options, module, input),
             lambda result: loop.call_soon_threadsafe(_settle, done, result),
         )
         try:
@@ -211,7 +246,7 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        chunks = self._native.stream(module, input, _native_options(options))
+        chunks = self._native.stream(module, input, _native_options(options, module, input))
         return ChunkStream(chunks, lambda result: self._kept(result, module))
 
     #: Short names of the methods that the specification names.
@@ -232,8 +267,13 @@ class CognitiveRuntime:
         """
         from ._map import map_rows
 
-        loaded, native = self.load(module), _native_options(options)
-        results = map_rows(rows, concurrency, lambda row, notify: self._native.start(loaded, row, native, notify))
+        loaded, native, checks = self.load(module), _native_options(options), _checks_of(module)
+
+        def start(row: Any, notify: Callable[[Any], object]) -> _cognitive.Call:
+            own = native if checks is None else {**native, "checks": checks(row)}
+            return self._native.start(loaded, row, own, notify)
+
+        results = map_rows(rows, concurrency, start)
         return [self._kept(result, module) for result in results]
 
     async def amap(
@@ -243,7 +283,8 @@ class CognitiveRuntime:
         from ._map import map_rows_async
 
         loaded = self.load(module)
-        results = await map_rows_async(rows, concurrency, lambda row: self._finished(loaded, row, options))
+        target = loaded if _checks_of(module) is None else module
+        results = await map_rows_async(rows, concurrency, lambda row: self._finished(target, row, options))
         return [self._kept(result, module) for result in results]
 
     def continue_run(
@@ -267,7 +308,7 @@ class CognitiveRuntime:
             CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
         """
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return self._kept(self._native.execute(halted, None, _native_options(options)), module)
+        return self._kept(self._native.execute(halted, None, _native_options(options, module)), module)
 
     async def continue_run_async(
         self,
@@ -325,10 +366,19 @@ class ChunkStream:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        chunk = self._chunks.next()
+        chunk = self._next()
         if chunk is None:
             raise StopIteration
         return chunk
+
+    def _next(self) -> dict[str, Any] | None:
+        if "gevent" in sys.modules:
+            from . import _gevent
+
+            if _gevent.is_active():
+                chunk: dict[str, Any] | None = _gevent.next_chunk(self._chunks)
+                return chunk
+        return self._chunks.next()
 
     def __aiter__(self) -> Self:
         return self
@@ -371,6 +421,10 @@ async def _ready(chunks: _cognitive.Chunks) -> None:
         return
     try:
         await ready
+    except BaseException:
+        # A consumer that is cancelled reads no further chunk, and the traceback may keep the stream for long.
+        chunks.close()
+        raise
     finally:
         chunks.forget(notify)
 
@@ -401,7 +455,42 @@ def _native_providers(providers: Mapping[str, Provider] | None) -> list[_cogniti
     return native_providers(providers)
 
 
-def _native_options(options: RunOptions) -> Mapping[str, object]:
-    """Compiles the tools of a run."""
-    tools = options.get("tools")
-    return options if tools is None else {**options, "tools": _native_tools(tools)}
+def _native_options(options: RunOptions, module: object = None, input: Any = None) -> Mapping[str, object]:
+    """Compiles the tools and the checks of a run.
+
+    Raises:
+        TypeError: There is no option of this name.
+        ValueError: ``retries`` is out of range.
+    """
+    native: dict[str, object] = dict(options)
+    if unknown := native.keys() - RunOptions.__optional_keys__:
+        raise TypeError(_unknown_option(min(unknown)))
+    if (tools := options.get("tools")) is not None:
+        native["tools"] = _native_tools(tools)
+    if (retries := native.pop("retries", None)) is not None:
+        if not isinstance(retries, int) or not 0 <= retries <= 9:
+            raise ValueError(f"retries: found {retries!r}; allowed: 0 to 9")
+        if native.get("max_attempts") is not None:
+            raise ValueError("retries: max_attempts says the same; give one of them")
+        native["max_attempts"] = retries + 1
+    if (checks := _checks_of(module)) is not None:
+        native["checks"] = checks(input)
+    return native
+
+
+def _checks_of(module: object) -> Callable[[Any], list[_cognitive.NativeCheck]] | None:
+    """Returns what makes the checks of a run of this module, with its input; None if it has none."""
+    if isinstance(module, str):
+        return None
+    checks: Callable[[Any], list[_cognitive.NativeCheck]] | None = getattr(module, "__cognitive_checks__", None)
+    return checks
+
+
+def _unknown_option(name: str) -> str:
+    import difflib
+
+    known = sorted(RunOptions.__optional_keys__)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
+    return f"found no option {name!r}; {hint}"
+

@@ -6,7 +6,9 @@ import datetime
 import decimal
 import enum
 import inspect
+import numbers
 import pathlib
+import re
 import sys
 import types
 import typing
@@ -14,7 +16,14 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, get_args, get_origin
 
-from ._fields import fields_of
+from ._fields import fields_of, hints_of, is_pydantic, qualifier
+
+#: The formats of JSON Schema require a zone, which times of Python need not have.
+_DATE_TIME = {"type": "string", "description": "Date and time, such as 2026-11-01T08:30:00"}
+_TIME = {"type": "string", "description": "Time, such as 08:30:00"}
+_ZONED = {"date-time": _DATE_TIME, "time": _TIME}
+#: What a picture or file is in an input.
+MEDIA = {"$ref": "#/$defs/MediaInput"}
 
 _SCALARS: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -24,13 +33,20 @@ _SCALARS: dict[Any, dict[str, Any]] = {
     None: {"type": "null"},
     types.NoneType: {"type": "null"},
     decimal.Decimal: {"type": "number"},
-    datetime.datetime: {"type": "string", "format": "date-time"},
+    datetime.datetime: dict(_DATE_TIME),
     datetime.date: {"type": "string", "format": "date"},
-    datetime.time: {"type": "string", "format": "time"},
+    datetime.time: dict(_TIME),
     uuid.UUID: {"type": "string", "format": "uuid"},
     pathlib.Path: {"type": "string"},
     Any: {},
     object: {},
+}
+#: Classes that are derived from these are as they are, such as scalars of NumPy and times of pandas.
+_BASES: dict[Any, dict[str, Any]] = {
+    str: _SCALARS[str],
+    datetime.datetime: _SCALARS[datetime.datetime],
+    numbers.Integral: _SCALARS[int],
+    numbers.Real: _SCALARS[float],
 }
 _LISTS = (list, tuple, set, frozenset, Sequence, Set)
 _OBJECTS = (dict, Mapping)
@@ -51,15 +67,15 @@ class Parameters(NamedTuple):
     """The JSON Schema of the object that has them as members."""
 
 
-def parameters(function: Callable[..., Any], name: str) -> Parameters:
-    """Describes the parameters of a function by its annotations.
+def parameters(function: Callable[..., Any], name: str, *, takes_media: bool = False) -> Parameters:
+    """Describes the parameters of a function by its annotations. With ``takes_media``, pictures, bytes and paths are media.
 
     Raises:
         TypeError: A parameter has no annotation, or one that JSON cannot represent.
     """
     hints = _hints(function, name)
     found: dict[str, Any] = {}
-    writer = _Writer()
+    writer = _Writer(takes_media)
     properties: dict[str, Any] = {}
     required: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -76,13 +92,13 @@ def parameters(function: Callable[..., Any], name: str) -> Parameters:
     return Parameters(found, writer.document(_object(properties, required)))
 
 
-def schema_of(annotation: Any, path: str) -> dict[str, Any]:
-    """Returns the JSON Schema of a type.
+def schema_of(annotation: Any, path: str, *, takes_media: bool = False) -> dict[str, Any]:
+    """Returns the JSON Schema of a type. With ``takes_media``, pictures, bytes and paths are media.
 
     Raises:
         TypeError: JSON cannot represent the type.
     """
-    writer = _Writer()
+    writer = _Writer(takes_media)
     return writer.document(writer.schema(annotation, path))
 
 
@@ -104,9 +120,11 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 class _Writer:
     """Writes schemas, and collects the definitions that they refer to."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes_media: bool) -> None:
+        self.takes_media = takes_media
         self.definitions: dict[str, Any] = {}
-        self.open: list[Any] = []
+        #: The classes that are being described, and whether one refers to itself.
+        self.open: dict[Any, bool] = {}
 
     def document(self, schema: dict[str, Any]) -> dict[str, Any]:
         return {**schema, "$defs": self.definitions} if self.definitions else schema
@@ -126,8 +144,10 @@ class _Writer:
             return self.mapping(arguments, path)
         if origin in _LISTS:
             return self.sequence(origin, arguments, path)
-        if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly"):
+        if qualifier(origin):
             return self.schema(arguments[0], path)
+        if isinstance(origin, type) and fields_of(origin) is not None:
+            return self.fields(kind, origin, path)
         raise _unknown(kind, path)
 
     def plain(self, kind: Any, path: str) -> dict[str, Any]:
@@ -135,6 +155,8 @@ class _Writer:
             return self.schema(kind.__supertype__, path)
         if type(kind).__name__ == "TypeAliasType":
             return self.schema(kind.__value__, path)
+        if self.takes_media and (kind in (bytes, pathlib.Path) or _is_image(kind)):
+            return dict(MEDIA)
         try:
             return dict(_SCALARS[kind])
         except (KeyError, TypeError):
@@ -148,29 +170,41 @@ class _Writer:
         return self.class_(kind, path)
 
     def class_(self, kind: type[Any], path: str) -> dict[str, Any]:
-        if hasattr(kind, "model_json_schema"):
-            return self.lift(kind.model_json_schema(), path)
+        if is_pydantic(kind):
+            return self.lift(kind, path)
         if issubclass(kind, enum.Enum):
             return _enum([member.value for member in kind], path)
+        if fields_of(kind) is not None:
+            return self.fields(kind, kind, path)
+        for base, schema in _BASES.items():
+            if issubclass(kind, base):
+                return dict(schema)
+        raise _unknown(kind, path)
+
+    def fields(self, kind: Any, origin: type[Any], path: str) -> dict[str, Any]:
+        """Describes a class with fields. One that contains itself becomes a definition."""
+        name = _definition_name(kind)
         if kind in self.open:
-            raise TypeError(f"{path}: {kind.__name__} contains itself; use a Pydantic model for that")
-        fields = fields_of(kind)
-        if fields is None:
-            raise _unknown(kind, path)
-        self.open.append(kind)
+            self.open[kind] = True
+            return {"$ref": f"#/$defs/{name}"}
+        fields = fields_of(origin) or {}
+        self.open[kind] = False
         hints = _hints_of_class(kind, path)
         properties = {
             name: _with_default(self.schema(hints[name], f"{path}.{name}"), field.default)
             for name, field in fields.items()
         }
-        self.open.pop()
-        return _object(properties, [name for name, field in fields.items() if field.is_required])
+        schema = _object(properties, [name for name, field in fields.items() if field.is_required])
+        if not self.open.pop(kind):
+            return schema
+        add_definitions(self.definitions, {name: schema}, path)
+        return {"$ref": f"#/$defs/{name}"}
 
     def annotated(self, kind: Any, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
         base, *notes = arguments
         pydantic: Any = sys.modules.get("pydantic")
         if pydantic and any(type(note).__module__.startswith(("pydantic", "annotated_types")) for note in notes):
-            return self.lift(pydantic.TypeAdapter(kind).json_schema(), path)
+            return self.lift(kind, path)
         schema = self.schema(base, path)
         texts = [note if isinstance(note, str) else getattr(note, "documentation", None) for note in notes]
         text = next((text for text in texts if isinstance(text, str)), None)
@@ -184,7 +218,7 @@ class _Writer:
 
     def mapping(self, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
         keys, values = arguments
-        if keys not in (str, Any):
+        if keys not in (str, Any) and not (isinstance(keys, type) and issubclass(keys, (str, enum.Enum))):
             raise TypeError(f"{path}: the keys of JSON objects are str, not {_name(keys)}")
         schema = self.schema(values, f"{path}[...]")
         return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}
@@ -195,9 +229,11 @@ class _Writer:
             return _tuple(items)
         return {"type": "array", "items": self.schema(arguments[0], f"{path}[...]")}
 
-    def lift(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
-        """Moves the definitions of a schema to the document."""
-        schema = _draft_07(schema)
+    def lift(self, kind: Any, path: str) -> dict[str, Any]:
+        """Returns the schema of Pydantic, and moves its definitions to the document."""
+        from ._pydantic import json_schema
+
+        schema: dict[str, Any] = _draft_07(json_schema(kind, takes_media=self.takes_media))
         add_definitions(self.definitions, schema.pop("$defs", {}), path)
         return schema
 
@@ -220,12 +256,20 @@ def _tuple(items: list[Any]) -> dict[str, Any]:
 
 
 def _draft_07(schema: Any) -> Any:
-    """Returns the schema of Pydantic with its tuples as Draft-07 writes them."""
+    """Returns the schema of Pydantic with its tuples as Draft-07 writes them, with references to media, and with times that need no
+    zone."""
     if isinstance(schema, list):
         return [_draft_07(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     written = {key: part if key in _VALUES else _draft_07(part) for key, part in schema.items()}
+    if written.pop("x-media", False):
+        # Draft-07 ignores what is next to a reference.
+        return dict(MEDIA)
+    zoned = _ZONED.get(written.get("format", "")) if written.get("type") == "string" else None
+    if zoned:
+        del written["format"]
+        written = {**zoned, **written}
     prefix = written.get("prefixItems")
     if isinstance(prefix, list):
         del written["prefixItems"]
@@ -238,9 +282,9 @@ def _draft_07(schema: Any) -> Any:
 
 def _hints_of_class(kind: type[Any], path: str) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(kind, include_extras=True)
+        return hints_of(kind, include_extras=True)
     except NameError as error:
-        raise TypeError(f"{path}: the type of a field of {kind.__name__} cannot be found: {error}") from error
+        raise TypeError(f"{path}: the type of a field of {_name(kind)} cannot be found: {error}") from error
 
 
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -260,6 +304,17 @@ def _enum(values: list[Any], path: str) -> dict[str, Any]:
     kinds = {type(value) for value in values}
     kind = _SCALARS[kinds.pop()] if len(kinds) == 1 and kinds <= _SCALARS.keys() else {}
     return {**kind, "enum": values}
+
+
+def _definition_name(kind: Any) -> str:
+    """Returns ``Tree``, or ``Box_int`` for ``Box[int]``."""
+    return "_".join(re.findall(r"\w+", _name(kind).replace(f"{getattr(kind, '__module__', '')}.", "")))
+
+
+def _is_image(kind: Any) -> bool:
+    from ._pydantic import is_image
+
+    return is_image(kind)
 
 
 def _unknown(kind: Any, path: str) -> TypeError:

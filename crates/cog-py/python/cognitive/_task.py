@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypedDict, TypeVar, overload
 
-from . import _cognitive, _schema
+from . import _checks, _cognitive, _schema, _types
 from ._functions import default_runtime
+from ._runtime import RunOptions, _native_options, _Options
+from ._tool import EFFECTS, Tool
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from typing_extensions import ParamSpec, Self, Unpack
 
     from ._cognitive import Module, Result
-    from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
+    from ._partial import PartialStream
+    from ._runtime import ChunkStream, CognitiveRuntime
 
     P = ParamSpec("P")
 else:
@@ -30,6 +33,7 @@ else:
     P = ParamSpec("P")
 
 T = TypeVar("T")
+Checker = TypeVar("Checker", bound="Callable[..., Any]")
 
 #: The input of a module that is made from the type of its answer alone.
 _QUERY = {
@@ -102,20 +106,27 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
     __name__: str
     __qualname__: str
 
-    def __init__(self, files: ModuleFiles, source: Callable[..., Any], kind: Any) -> None:
+    def __init__(self, files: ModuleFiles, source: Callable[..., Any], kind: Any, checks: Iterable[Callable[..., Any]] = ()) -> None:
         super().__init__(files.name, files.files)
         # It has the name, the docstring and the signature of its source.
         wrapper: Any = self
         functools.update_wrapper(wrapper, source, updated=())
         self._source = source
         self._kind = kind
+        self._checks = list(checks)
+        self._is_checked = _checks.may_refuse(kind.kind if isinstance(kind, _types.Wrapped) else kind)
         self._runtime: CognitiveRuntime | None = None
         self._options: RunOptions = {}
 
-    def result(self, *args: P.args, **kwargs: P.kwargs) -> Result[T | None]:
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T | None]:
         """Runs the task, and returns the result with confidence, cost and warnings, also if the run failed. ``data`` has the
         type of the answer."""
         result = self.runtime.execute(self, self._input(args, kwargs), **self._options)
+        return result.typed(self._kind)
+
+    async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Result[T | None]:
+        """Returns the result as ``run`` does, without blocking the event loop."""
+        result = await self.runtime.execute_async(self, self._input(args, kwargs), **self._options)
         return result.typed(self._kind)
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -124,7 +135,18 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
         answer: T = result.raise_for_error().as_type(self._kind)
         return answer
 
-    def stream(self, *args: P.args, **kwargs: P.kwargs) -> ChunkStream:
+    def stream(self, *args: P.args, **kwargs: P.kwargs) -> PartialStream[T]:
+        """Runs the task, and returns its answer as it arrives: for ``for`` and for ``async for``.
+
+        >>> for partial in summarize.stream(text="..."):
+        ...     if "title" in partial.complete:
+        ...         print(partial.value.title)
+        """
+        from ._partial import PartialStream
+
+        return PartialStream(self.chunks(*args, **kwargs), self._kind)
+
+    def chunks(self, *args: P.args, **kwargs: P.kwargs) -> ChunkStream:
         """Runs the task, and returns its chunks: for ``for`` and for ``async for``."""
         return self.runtime.execute_stream(self, self._input(args, kwargs), **self._options)
 
@@ -133,9 +155,36 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
         results = self.runtime.map(self, rows, concurrency=concurrency, **self._options)
         return [result.typed(self._kind) for result in results]
 
+    def check(self, function: Checker) -> Checker:
+        """Adds a check of the answer, as a decorator. Its ``ValueError`` goes back to the model, which answers again within
+        ``retries``; after the last answer, the run fails with E3006 and this text.
+
+        >>> @read_receipt.check
+        ... def total_is_the_sum(receipt: Receipt, text: str) -> None:
+        ...     if receipt.total != sum(receipt.prices):
+        ...         raise ValueError(f"the prices add up to {sum(receipt.prices)}, and total is {receipt.total}")
+
+        Args:
+            function: Takes the answer, and fields of the input by their names. It may be ``async``.
+
+        Raises:
+            TypeError: It takes a name that is no field of the input.
+        """
+        fields = (self.__cognitive_module__.input_schema or {}).get("properties", {})
+        for name in _checks.names_of(function):
+            if name not in fields:
+                raise TypeError(f"{self.name}: the check takes {name!r}; the fields of the input are {', '.join(fields)}")
+        self._checks.append(function)
+        return function
+
+    def __cognitive_checks__(self, input: Any) -> list[_cognitive.NativeCheck]:
+        """Returns the checks of a run. A runtime calls it."""
+        needed = self._is_checked or self._checks
+        return _checks.native_checks(self._kind, self._checks, input) if needed else []
+
     def with_options(self, *, runtime: CognitiveRuntime | None = None, **options: Unpack[RunOptions]) -> Self:
         """Returns the task with a runtime and options of its runs, such as ``provider`` and ``timeout``."""
-        other = type(self)(self, self._source, self._kind)
+        other = type(self)(self, self._source, self._kind, self._checks)
         other._runtime = runtime or self._runtime
         other._options = {**self._options, **options}
         return other
@@ -154,7 +203,17 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
         bound = inspect.signature(self._source).bind(*args, **kwargs)
         given = set(bound.arguments)
         bound.apply_defaults()
-        return {name: value for name, value in bound.arguments.items() if name in given or value is not None}
+        found = {name: value for name, value in bound.arguments.items() if name in given or value is not None}
+        if any(hasattr(value, "__array_interface__") for value in found.values()):
+            found = {name: self._image(name, value) for name, value in found.items()}
+        return found
+
+    def _image(self, name: str, value: Any) -> Any:
+        """Returns an array of NumPy as the image that the parameter takes."""
+        schema = (self.__cognitive_module__.input_schema or {}).get("properties", {}).get(name, {})
+        pillow: Any = sys.modules.get("PIL.Image")
+        is_array = hasattr(value, "__array_interface__") and not hasattr(value, "convert")
+        return pillow.fromarray(value) if pillow and is_array and "MediaInput" in str(schema) else value
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r})"
@@ -189,8 +248,21 @@ class AsyncTask(_BaseTask[P, T]):
         return await self.aio(*args, **kwargs)
 
 
-class TaskOptions(TypedDict, total=False):
-    """The arguments of ``task`` in addition to its source."""
+class Policies(TypedDict, total=False):
+    """What the tools of a task may do. What is not allowed is denied."""
+
+    network: Literal["allow", "deny"]
+    """Use the network."""
+    filesystem_write: Literal["allow", "deny"]
+    """Write files."""
+    side_effects: Literal["allow", "deny"]
+    """Change something outside the run."""
+    code_execution: Literal["allow", "deny"]
+    """Run code."""
+
+
+class TaskOptions(_Options, total=False):
+    """The arguments of ``task`` in addition to its source: what the module is, and the options of its runs (``RunOptions``)."""
 
     name: str | None
     """The name of the module; otherwise the source's, with hyphens."""
@@ -204,8 +276,12 @@ class TaskOptions(TypedDict, total=False):
     """The version of the module; ``"0.1.0"`` by default."""
     excludes: Iterable[str]
     """What the model must not do; otherwise to invent facts."""
-    tools: Iterable[str]
-    """The names of tools that the model may call. What else they may do is up to the policies of the manifest."""
+    tools: Iterable[str | Callable[..., Any]]
+    """The tools that the model may call: functions, or the names of tools of the runtime."""
+    policies: Policies
+    """What the tools may do, in addition to returning something."""
+    modalities: Iterable[Literal["image", "audio", "video", "document"]]
+    """The media that the input may have, if it has fields for media; images, or all if a field is ``bytes`` or a path."""
 
 
 class _Decorator(Protocol):
@@ -254,11 +330,13 @@ def task(source: Any = None, /, **options: Unpack[TaskOptions]) -> Any:
 
     Args:
         source: The function, or the type of the answer.
-        options: ``name``, ``prompt``, ``input``, ``tier``, ``version``, ``excludes`` and ``tools`` (``TaskOptions``).
+        options: ``name``, ``prompt``, ``input``, ``tier``, ``version``, ``excludes``, ``tools``, ``policies`` and ``modalities``
+            (``TaskOptions``), and options of the runs, such as ``provider``, ``temperature``, ``retries`` and ``timeout``
+            (``RunOptions``).
 
     Raises:
-        TypeError: JSON cannot represent a parameter or the answer.
-        ValueError: There is no prompt.
+        TypeError: JSON cannot represent a parameter or the answer, or there is no option of this name.
+        ValueError: There is no prompt, or a policy denies a tool.
         CognitiveError: E4008 if the module is invalid, such as for its name.
     """
 
@@ -274,7 +352,10 @@ def _make(
     tier: str = "decision",
     version: str = "0.1.0",
     excludes: Iterable[str] = ("inventing facts that are not in the input",),
-    tools: Iterable[str] = (),
+    tools: Iterable[str | Callable[..., Any]] = (),
+    policies: Policies | None = None,
+    modalities: Iterable[str] | None = None,
+    **options: Any,
 ) -> Task[..., Any] | AsyncTask[..., Any]:
     own = name or _kebab(source.__name__)
     text = inspect.cleandoc(prompt or _docstring(source) or "")
@@ -288,29 +369,61 @@ def _make(
         "excludes": list(excludes),
         "response": {"mode": "both"},
     }
-    if allowed := list(tools):
-        manifest["policies"] = {"tools_allowed": True}
+    functions = [tool if isinstance(tool, Tool) else Tool(tool) for tool in tools if not isinstance(tool, str)]
+    if allowed := [tool for tool in tools if isinstance(tool, str)] + [tool.name for tool in functions]:
+        manifest["policies"] = {"tools_allowed": True, **_checked_policies(own, policies or {}, functions)}
         manifest["tools"] = {"policy": "deny_by_default", "allowed": allowed}
+    contract = _contract(source, input, own)
+    if media := list(modalities or _media_of(contract["input"], source, input)):
+        manifest["modalities"] = {"input": ["text", *media]}
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in manifest.items()]
     files = {
         "module.yaml": "".join(lines),
         "prompt.md": f"{text}\n",
-        "schema.json": json.dumps(_contract(source, input, own), indent=2, ensure_ascii=False) + "\n",
+        "schema.json": json.dumps(contract, indent=2, ensure_ascii=False) + "\n",
     }
     kind = source if isinstance(source, type) else _schema.return_type(source, own)
-    made = AsyncTask if inspect.iscoroutinefunction(source) else Task
-    return made(ModuleFiles(own, files), source, kind)
+    if "result" in contract["data"]["properties"] and _is_wrapped(kind, own):
+        kind = _types.Wrapped(kind)
+    kind_of_task = AsyncTask if inspect.iscoroutinefunction(source) else Task
+    made: Task[..., Any] | AsyncTask[..., Any] = kind_of_task(ModuleFiles(own, files), source, kind)
+    run_options: RunOptions = {**options, "tools": functions} if functions else {**options}  # type: ignore[typeddict-item]
+    made._options = run_options
+    _native_options(run_options)
+    return made
+
+
+def _checked_policies(name: str, policies: Policies, tools: Iterable[Tool[..., Any]]) -> dict[str, str]:
+    """Returns the policies for the manifest. A tool that they deny would be withheld from the model, which its author does not want."""
+    for policy, value in policies.items():
+        if policy not in EFFECTS or value not in ("allow", "deny"):
+            raise ValueError(f"{name}: policies: found {policy}={value!r}; allowed: {', '.join(EFFECTS)}, each 'allow' or 'deny'")
+    for tool in tools:
+        for effect in tool.effects:
+            if policies.get(effect) != "allow":
+                raise ValueError(f"{name}: the tool {tool.name!r} needs the policy {effect}; pass policies={{{effect!r}: 'allow'}}")
+    return {policy: str(value) for policy, value in policies.items()}
+
+
+def _media_of(taken: dict[str, Any], source: Callable[..., Any], given: Any) -> list[str]:
+    """Returns the kinds of media that an input can have."""
+    if "#/$defs/MediaInput" not in json.dumps(taken):
+        return []
+    if given is not None or isinstance(source, type):
+        return ["image", "audio", "video", "document"]
+    hints = str(list(_schema.parameters(source, "", takes_media=True).types.values()))
+    return ["image", "audio", "video", "document"] if re.search(r"\b(bytes|Path)\b", hints) else ["image"]
 
 
 def _contract(source: Callable[..., Any], given: Any, name: str) -> dict[str, Any]:
     """Returns the schemas of input and answer."""
     if isinstance(source, type):
-        taken: dict[str, Any] = dict(_QUERY) if given is None else _schema.schema_of(given, f"{name}: input")
+        taken: dict[str, Any] = dict(_QUERY) if given is None else _schema.schema_of(given, f"{name}: input", takes_media=True)
         answer: Any = source
     else:
         if given is not None:
             raise TypeError(f"{name}: input is for a type; a function gives the input by its parameters")
-        taken = _schema.parameters(source, name).schema
+        taken = _schema.parameters(source, name, takes_media=True).schema
         answer = _schema.return_type(source, name)
         if answer is None:
             raise TypeError(f"{name}: the function has no return type; it is the type of the answer")
@@ -319,10 +432,17 @@ def _contract(source: Callable[..., Any], given: Any, name: str) -> dict[str, An
     _schema.add_definitions(definitions, data.pop("$defs", {}), f"{name}: answer")
     if "$ref" in data:
         data = dict(definitions[data["$ref"].rpartition("/")[2]])
-    if data.get("type") != "object":
+    if _types.is_wrapped_in_schema(data):
         data = {"type": "object", "properties": {"result": data}, "required": ["result"]}
     contract = {"input": taken, "meta": _META, "data": _with_rationale(data), "error": _ERROR}
     return {**contract, "$defs": definitions} if definitions else contract
+
+
+def _is_wrapped(kind: Any, name: str) -> bool:
+    """Whether an answer of this type is the member ``result`` of the data."""
+    schema = _schema.schema_of(kind, name)
+    reference = schema.get("$ref", "").rpartition("/")[2]
+    return _types.is_wrapped_in_schema(schema["$defs"][reference] if reference else schema)
 
 
 def _with_rationale(data: dict[str, Any]) -> dict[str, Any]:

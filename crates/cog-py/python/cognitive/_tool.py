@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -12,6 +13,10 @@ from ._types import _convert
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+#: What a call can do, by the names of the policies that allow it.
+EFFECTS = ("network", "filesystem_write", "side_effects", "code_execution")
 
 
 class Tool(Generic[P, R]):
@@ -59,6 +64,16 @@ class Tool(Generic[P, R]):
         if not self.description:
             raise ValueError(f"{self.name}: the model needs a description; write a docstring")
         types, self.parameters = _schema.parameters(function, self.name)
+        self._options: dict[str, Any] = {
+            "name": name,
+            "description": description,
+            "network": network,
+            "filesystem_write": filesystem_write,
+            "side_effects": side_effects,
+            "code_execution": code_execution,
+            "confirm": confirm,
+            "timeout": timeout,
+        }
         is_async = _is_coroutine_function(function)
         # It does not refer to this object, which would never be freed otherwise.
         call = _Call(function, self.name, types)
@@ -76,8 +91,23 @@ class Tool(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """The names of the policies that a call needs."""
+        return tuple(name for name in EFFECTS if self._options[name])
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """How it is pickled: by its name, as a function. One without a name of its own is made again from its function."""
+        owner = sys.modules.get(self.__module__)
+        qualified: str = getattr(self, "__qualname__", self.name)
+        return qualified if getattr(owner, qualified, None) is self else (_restored, (self.function, self._options))
+
     def __repr__(self) -> str:
         return f"Tool(name={self.name!r})"
+
+
+def _restored(function: Callable[..., Any], options: dict[str, Any]) -> Tool[..., Any]:
+    return Tool(function, **options)
 
 
 class _Call:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 import enum
 import json
+import numbers
 import pathlib
 import sys
 import types
@@ -15,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from ._errors import DataError
-from ._fields import Field, fields_of
+from ._fields import Field, fields_of, hints_of, is_pydantic, qualifier
 
 #: Types of scalars that JSON writes as a string.
 _TEXTS: dict[Any, Callable[[str], Any]] = {
@@ -42,22 +44,43 @@ _ADDED = frozenset({"rationale", "extensions"})
 _WRAPPED = "result"
 
 
+@dataclasses.dataclass(frozen=True)
+class Wrapped:
+    """The type of an answer that is no object with fields of its own, and is the member ``result`` of the data."""
+
+    kind: Any
+
+
+def is_wrapped_in_schema(schema: Mapping[str, Any]) -> bool:
+    """Whether an answer with this schema is the member ``result`` of the data: it is no object, or one with any members."""
+    return schema.get("type") != "object" or "properties" not in schema
+
+
 def to_type(data: Any, text: str, kind: Any) -> Any:
     """Converts the data of an answer. ``text`` is the same as JSON."""
+    if isinstance(kind, Wrapped):
+        return _convert(data[_WRAPPED], kind.kind, f"data.{_WRAPPED}")
     if _is_wrapped(data, kind):
         return _convert(data[_WRAPPED], kind, f"data.{_WRAPPED}")
-    if not hasattr(kind, "model_validate_json"):
+    if not is_pydantic(kind):
         return _convert(data, kind, "data")
-    unknown = _ADDED & data.keys() - _known(kind) if isinstance(data, dict) else set()
-    if unknown and kind.model_config.get("extra") == "forbid":
-        text = json.dumps({key: value for key, value in data.items() if key not in unknown}, default=str)
+    if isinstance(data, dict) and not _ADDED.isdisjoint(data):
+        from ._pydantic import forbids_others, known_names
+
+        unknown = _ADDED & data.keys() - known_names(kind) if forbids_others(kind) else None
+        if unknown:
+            text = json.dumps({key: value for key, value in data.items() if key not in unknown}, default=str)
     return _model(text, kind, "data")
 
 
 def _is_wrapped(data: Any, kind: Any) -> bool:
     """Whether an answer is an object only because every answer is one, and the type is not."""
-    is_wrapped = isinstance(data, dict) and _WRAPPED in data and data.keys() <= {_WRAPPED, *_ADDED}
-    return is_wrapped and not _is_object(kind)
+    if not (isinstance(data, dict) and _WRAPPED in data and data.keys() <= {_WRAPPED, *_ADDED}):
+        return False
+    if (typing.get_origin(kind) or kind) in (dict, Mapping):
+        # A map of any values may have this member itself.
+        return isinstance(data[_WRAPPED], dict) and typing.get_args(kind)[1:] not in ((), (Any,), (object,))
+    return not _is_object(kind)
 
 
 def _is_object(kind: Any) -> bool:
@@ -67,21 +90,18 @@ def _is_object(kind: Any) -> bool:
     origin = typing.get_origin(kind) or kind
     if origin in (Any, object, dict, Mapping) or not isinstance(origin, type):
         return origin in (Any, object, dict, Mapping)
-    if hasattr(origin, "model_validate_json"):
+    if is_pydantic(origin):
         return not getattr(origin, "__pydantic_root_model__", False)
     return fields_of(origin) is not None
 
 
 def _has_result(kind: Any) -> bool:
-    if hasattr(kind, "model_fields"):
-        return _WRAPPED in _known(kind)
+    if is_pydantic(kind):
+        from ._pydantic import known_names
+
+        return _WRAPPED in known_names(kind)
     fields = fields_of(kind) if isinstance(kind, type) else None
     return fields is None or _WRAPPED in fields
-
-
-def _known(kind: Any) -> set[str]:
-    """Returns the names of the fields of a Pydantic model in JSON."""
-    return {*kind.model_fields, *kind.model_json_schema().get("properties", {})}
 
 
 def _convert(value: Any, kind: Any, path: str) -> Any:
@@ -106,7 +126,7 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
 
 
 def _class(value: Any, kind: type[Any], path: str) -> Any:
-    if hasattr(kind, "model_validate_json"):
+    if is_pydantic(kind):
         return _model(json.dumps(value, default=str), kind, path)
     if issubclass(kind, enum.Enum):
         return _enum(value, kind, path)
@@ -115,9 +135,23 @@ def _class(value: Any, kind: type[Any], path: str) -> Any:
     if kind in _TEXTS:
         return _parsed(value, kind, path)
     fields = fields_of(kind)
-    if fields is None:
-        raise TypeError(f"{path}: an answer cannot become {kind.__name__}; use a dataclass or a Pydantic model")
-    return _object(value, kind, fields, path)
+    if fields is not None:
+        return _object(value, kind, kind, fields, path)
+    for base in (datetime.datetime, str, numbers.Integral, numbers.Real):
+        if issubclass(kind, base):
+            return _derived(value, kind, base, path)
+    raise TypeError(f"{path}: an answer cannot become {kind.__name__}; use a dataclass or a Pydantic model")
+
+
+def _derived(value: Any, kind: Any, base: Any, path: str) -> Any:
+    """Lets a class that is derived from a scalar convert it, such as a scalar of NumPy. Its ``ValueError`` says what is wrong."""
+    plain = {numbers.Integral: int, numbers.Real: float}.get(base, base)
+    made = kind.fromisoformat if base is datetime.datetime else kind
+    converted = value if base is datetime.datetime else _scalar(value, plain, path)
+    try:
+        return made(converted)
+    except ValueError as error:
+        raise DataError(path, str(error) or f"expected {kind.__name__}, found {_shown(value)}") from error
 
 
 def _scalar(value: Any, kind: type[Any], path: str) -> Any:
@@ -163,7 +197,7 @@ def _enum(value: Any, kind: type[enum.Enum], path: str) -> Any:
 def _generic(value: Any, kind: Any, origin: Any, path: str) -> Any:
     arguments = typing.get_args(kind)
     if origin is typing.Annotated:
-        return _convert(value, arguments[0], path)
+        return _annotated(value, kind, arguments, path)
     if origin is typing.Literal:
         return _literal(value, arguments, path)
     if origin in (typing.Union, types.UnionType):
@@ -175,7 +209,20 @@ def _generic(value: Any, kind: Any, origin: Any, path: str) -> Any:
         return _ARRAYS[origin](_elements(value, path, lambda _: element))
     if origin in (dict, Mapping):
         return _mapping(value, arguments, path)
+    if qualifier(origin):
+        return _convert(value, arguments[0], path)
+    fields = fields_of(origin) if isinstance(origin, type) else None
+    if fields is not None:
+        return _object(value, kind, origin, fields, path)
     raise TypeError(f"{path}: an answer cannot become {kind!r}; use a dataclass or a Pydantic model")
+
+
+def _annotated(value: Any, kind: Any, arguments: tuple[Any, ...], path: str) -> Any:
+    """Lets Pydantic read a type with its own notes, such as validators."""
+    pydantic: Any = sys.modules.get("pydantic")
+    if pydantic and any(type(note).__module__.startswith(("pydantic", "annotated_types")) for note in arguments[1:]):
+        return _validated(pydantic.TypeAdapter(kind).validate_json, json.dumps(value, default=str), path)
+    return _convert(value, arguments[0], path)
 
 
 def _literal(value: Any, allowed: tuple[Any, ...], path: str) -> Any:
@@ -223,34 +270,51 @@ def _mapping(value: Any, arguments: tuple[Any, ...], path: str) -> Any:
     }
 
 
-def _object(value: Any, kind: type[Any], fields: dict[str, Field], path: str) -> Any:
-    _checked(value, isinstance(value, dict), f"an object for {kind.__name__}", path)
+def _object(value: Any, kind: Any, origin: type[Any], fields: dict[str, Field], path: str) -> Any:
+    _checked(value, isinstance(value, dict), f"an object for {origin.__name__}", path)
     try:
-        hints = typing.get_type_hints(kind)
+        hints = hints_of(kind, include_extras=True)
     except NameError as error:
-        raise TypeError(f"{path}: the type of a field of {kind.__name__} cannot be found: {error}") from error
+        raise TypeError(f"{path}: the type of a field of {origin.__name__} cannot be found: {error}") from error
     arguments: dict[str, Any] = {}
     for name, field in fields.items():
         if name in value:
             arguments[field.argument] = _convert(value[name], hints.get(name, Any), f"{path}.{name}")
         elif field.is_required:
-            raise DataError(f"{path}.{name}", f"missing, and {kind.__name__} requires it")
+            raise DataError(f"{path}.{name}", f"missing, and {origin.__name__} requires it")
     try:
-        return kind(**arguments)
+        return origin(**arguments)
+    except DataError:
+        raise
     except ValueError as error:
         raise DataError(path, str(error)) from error
 
 
 def _model(text: str, kind: Any, path: str) -> Any:
     """Lets Pydantic read JSON, also for models that are strict."""
+    return _validated(kind.__pydantic_validator__.validate_json, text, path)
+
+
+def _validated(validate: Callable[[str], Any], text: str, path: str) -> Any:
     try:
-        return kind.model_validate_json(text)
+        return validate(text)
     except ValueError as error:
-        if not hasattr(error, "errors"):
+        faults = faults_of(error, path)
+        if not faults:
             raise
-        found = error.errors(include_url=False)[0]
-        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
-        raise DataError(path + place, found["msg"]) from error
+        raise DataError(*faults[0]) from error
+
+
+def faults_of(error: BaseException, path: str) -> list[tuple[str, str]]:
+    """Returns everything that an error of Pydantic says, each with its path; nothing for another error."""
+    if not hasattr(error, "errors") or not hasattr(error, "title"):
+        return []
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return [(path + "".join(map(_step, fault["loc"])), fault["msg"].removeprefix("Value error, ")) for fault in found]
+
+
+def _step(step: Any) -> str:
+    return f"[{step}]" if isinstance(step, int) else f".{step}"
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -1,0 +1,118 @@
+"""Checks of answers: what their types and the functions of a task say about them. The model reads it, and answers again."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _cognitive, _types
+from ._errors import DataError
+from ._fields import fields_of, hints_of, is_pydantic
+
+Faults = list[tuple[str, str]]
+
+#: Types whose values the schema of an answer describes completely.
+_DESCRIBED = (Any, object, None, types.NoneType, str, int, float, bool, decimal.Decimal, dict, list, tuple, Mapping, Sequence)
+
+
+def native_checks(kind: Any, functions: Sequence[Callable[..., Any]], input: Any) -> list[_cognitive.NativeCheck]:
+    """Returns the checks of a run: of the type, and of the functions. ``input`` is what they may compare the answer with."""
+    checks = _Checks(kind, functions, input)
+    is_async = any(map(inspect.iscoroutinefunction, functions))
+    return [_cognitive.NativeCheck(checks.in_loop if is_async else checks.in_thread, is_async=is_async)]
+
+
+def may_refuse(kind: Any, seen: frozenset[Any] = frozenset()) -> bool:
+    """Whether a type can refuse an answer that its schema accepts: with a validator, or with a constructor of its own."""
+    if kind in _DESCRIBED or isinstance(kind, typing.TypeVar) or kind in seen:
+        return False
+    seen |= {kind}
+    origin = typing.get_origin(kind)
+    if origin is typing.Literal or (isinstance(kind, type) and issubclass(kind, enum.Enum)):
+        return False
+    if origin is typing.Annotated:
+        base, *notes = typing.get_args(kind)
+        return any(type(note).__module__.startswith("pydantic") for note in notes) or may_refuse(base, seen)
+    owner = origin or kind
+    if isinstance(owner, type) and not is_pydantic(owner) and fields_of(owner) is not None:
+        has_own = hasattr(owner, "__post_init__") or hasattr(owner, "__attrs_post_init__") or hasattr(owner, "__attrs_attrs__")
+        return has_own or any(may_refuse(hint, seen) for hint in hints_of(kind, include_extras=True).values())
+    if origin is not None:
+        return any(may_refuse(argument, seen) for argument in typing.get_args(kind) if argument is not ...)
+    return kind is not datetime.date
+
+
+def names_of(function: Callable[..., Any]) -> list[str]:
+    """Returns the fields of the input that a check takes, after the answer.
+
+    Raises:
+        TypeError: It takes no answer.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or parameters[0].kind is parameters[0].KEYWORD_ONLY:
+        raise TypeError(f"{function.__name__}: a check takes the answer, and then fields of the input by their names")
+    return [parameter.name for parameter in parameters[1:]]
+
+
+class _Checks:
+    def __init__(self, kind: Any, functions: Sequence[Callable[..., Any]], input: Any) -> None:
+        self.kind = kind
+        self.functions = functions
+        self.input = input
+
+    def in_thread(self, data: Any, text: str) -> Faults:
+        value, faults = self.converted(data, text)
+        for function in () if faults else self.functions:
+            try:
+                function(value, **self.fields(function))
+            except (ValueError, AssertionError) as error:
+                faults += self.faults(error)
+        return faults
+
+    async def in_loop(self, data: Any, text: str) -> Faults:
+        value, faults = self.converted(data, text)
+        for function in () if faults else self.functions:
+            try:
+                done = function(value, **self.fields(function))
+                if inspect.isawaitable(done):
+                    await done
+            except (ValueError, AssertionError) as error:
+                faults += self.faults(error)
+        return faults
+
+    def converted(self, data: Any, text: str) -> tuple[Any, Faults]:
+        """Returns the answer as its type, or what the type says against it. The checks get an object that nobody else has."""
+        try:
+            return _types.to_type(data, text, self.kind), []
+        except DataError as error:
+            cause = error.__cause__
+            root = error.path.removesuffix(_place(error)) if cause else error.path
+            return None, (_types.faults_of(cause, root) if cause else []) or [(error.path, error.reason)]
+
+    def faults(self, error: BaseException) -> Faults:
+        path = "data.result" if isinstance(self.kind, _types.Wrapped) else "data"
+        if isinstance(error, DataError):
+            return [(error.path, error.reason)]
+        return _types.faults_of(error, path) or [(path, str(error) or type(error).__name__)]
+
+    def fields(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Returns the fields of the input that a check takes."""
+        found = {}
+        for name in names_of(function):
+            if isinstance(self.input, Mapping) and name in self.input:
+                found[name] = self.input[name]
+            elif hasattr(self.input, name) and not isinstance(self.input, Mapping):
+                found[name] = getattr(self.input, name)
+        return found
+
+
+def _place(error: DataError) -> str:
+    """Returns the end of a path that comes from Pydantic."""
+    faults = _types.faults_of(error.__cause__, "") if error.__cause__ else []
+    return faults[0][0] if faults else ""
