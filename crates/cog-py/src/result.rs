@@ -224,7 +224,13 @@ impl RunResult {
 /// Converts the data of an answer to a type.
 fn converted<'py>(data: &Value, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static VALIDATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = kind.py();
+    if kind.hasattr("__pydantic_validator__")? {
+        // Pydantic reads the text; objects of it would be made for nothing.
+        let validate = VALIDATE.import(py, "cognitive._types", "to_model")?;
+        return validate.call1((data.to_json(), kind));
+    }
     CONVERT.import(py, "cognitive._types", "to_type")?.call1((
         to_python(py, data.node())?,
         data.to_json(),

@@ -24,6 +24,7 @@ from ray.cluster_utils import Cluster
 import cognitive.arrow
 import cognitive.daft
 from cognitive import CognitiveError, CognitiveRuntime, task
+from cognitive.ray import _processors as ray_processors
 from cognitive.ray import _Row, _Shape, map_batches
 
 ROWS = 1000
@@ -201,6 +202,8 @@ def test_job_is_checked_before_it_is_sent(offline: CognitiveRuntime) -> None:
 
     with pytest.raises(ValueError, match="pass the module in memory itself"):
         cognitive.daft.module(offline.load(echo))
+    assert [ray_processors(total, 4) for total in (1, 2, 3, 16)] == [0, 0.25, 0.5, 0.5]
+    assert ray_processors(2, (1, 3)) == 0.33
     with pytest.raises(TypeError, match="found no option 'temprature'; the options are provider"):
         cognitive.daft.module("code-reviewer", temprature=0)  # type: ignore[call-arg]
 

@@ -62,12 +62,6 @@ def known_names(kind: Any) -> set[str]:
     return found
 
 
-def forbids_others(kind: Any) -> bool:
-    """Whether a class takes no members that it has no fields for."""
-    config = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", None) or {}
-    return bool(config.get("extra") == "forbid")
-
-
 def json_schema(kind: Any, *, takes_media: bool) -> dict[str, Any]:
     """Returns the JSON Schema of what Pydantic reads. Bytes and images of an input are media."""
     import pydantic

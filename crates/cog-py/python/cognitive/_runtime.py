@@ -84,6 +84,10 @@ class RunOptions(_Options, total=False):
     """Tools of this run, in addition to the runtime's."""
 
 
+#: What refuses runs: ``cognitive.testing`` sets it.
+_guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None
+
+
 class CognitiveRuntime:
     """Loads and runs modules. It is created once, and can be used from any thread and any event loop.
 
@@ -116,6 +120,8 @@ class CognitiveRuntime:
         tools: Iterable[Callable[..., Any]] = (),
         providers: Mapping[str, Provider] | None = None,
     ) -> None:
+        self._own = tuple(providers or ())
+        self._chosen = provider
         self._native = _cognitive.Runtime(
             streaming=streaming,
             multimodal=multimodal,
@@ -161,6 +167,12 @@ class CognitiveRuntime:
         """
         return self._native.render(module, input, _native_options(options, module, input))
 
+    def _permitted(self, options: RunOptions, module: object = None, input: Any = None) -> Mapping[str, object]:
+        """Returns the options of a run for the native part, unless a test refuses the run."""
+        if _guard is not None:
+            _guard(self, options)
+        return _native_options(options, module, input)
+
     def verify(
         self,
         document: Any,
@@ -197,7 +209,7 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        native = _native_options(options, module, input)
+        native = self._permitted(options, module, input)
         if "gevent" in sys.modules:
             from . import _gevent
 
@@ -227,7 +239,7 @@ class CognitiveRuntime:
         call = self._native.start(
             module,
             input,
-            _native_options(options, module, input),
+            self._permitted(options, module, input),
             lambda result: loop.call_soon_threadsafe(_settle, done, result),
         )
         try:
@@ -246,7 +258,7 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        chunks = self._native.stream(module, input, _native_options(options, module, input))
+        chunks = self._native.stream(module, input, self._permitted(options, module, input))
         return ChunkStream(chunks, lambda result: self._kept(result, module))
 
     #: Short names of the methods that the specification names.
@@ -267,7 +279,7 @@ class CognitiveRuntime:
         """
         from ._map import map_rows
 
-        loaded, native, checks = self.load(module), _native_options(options), _checks_of(module)
+        loaded, native, checks = self.load(module), self._permitted(options), _checks_of(module)
 
         def start(row: Any, notify: Callable[[Any], object]) -> _cognitive.Call:
             own = native if checks is None else {**native, "checks": checks(row)}
@@ -308,7 +320,7 @@ class CognitiveRuntime:
             CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
         """
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return self._kept(self._native.execute(halted, None, _native_options(options, module)), module)
+        return self._kept(self._native.execute(halted, None, self._permitted(options, module)), module)
 
     async def continue_run_async(
         self,

@@ -58,18 +58,30 @@ def is_wrapped_in_schema(schema: Mapping[str, Any]) -> bool:
 
 def to_type(data: Any, text: str, kind: Any) -> Any:
     """Converts the data of an answer. ``text`` is the same as JSON."""
+    if is_pydantic(kind):
+        return to_model(text, kind)
     if isinstance(kind, Wrapped):
         return _convert(data[_WRAPPED], kind.kind, f"data.{_WRAPPED}")
     if _is_wrapped(data, kind):
         return _convert(data[_WRAPPED], kind, f"data.{_WRAPPED}")
-    if not is_pydantic(kind):
-        return _convert(data, kind, "data")
-    if isinstance(data, dict) and not _ADDED.isdisjoint(data):
-        from ._pydantic import forbids_others, known_names
+    return _convert(data, kind, "data")
 
-        unknown = _ADDED & data.keys() - known_names(kind) if forbids_others(kind) else None
-        if unknown:
-            text = json.dumps({key: value for key, value in data.items() if key not in unknown}, default=str)
+
+def to_model(text: str, kind: Any) -> Any:
+    """Reads the data of an answer as a class of Pydantic."""
+    is_root = getattr(kind, "__pydantic_root_model__", False)
+    config = getattr(kind, "model_config", None) or getattr(kind, "__pydantic_config__", None) or {}
+    if not is_root and config.get("extra") != "forbid":
+        return _model(text, kind, "data")
+    data = json.loads(text)
+    if is_root:
+        is_wrapped = _is_wrapped(data, kind)
+        return _class(data[_WRAPPED] if is_wrapped else data, kind, f"data.{_WRAPPED}" if is_wrapped else "data")
+    from ._pydantic import known_names
+
+    unknown = _ADDED & data.keys() - known_names(kind)
+    if unknown:
+        text = json.dumps({key: value for key, value in data.items() if key not in unknown}, default=str)
     return _model(text, kind, "data")
 
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["map_batches"]
 
-#: The processors of an actor, unless `ray_options` says otherwise. It waits for the network most of the time, and where
-#: actors have all processors, Ray cannot read.
+#: The processors of an actor, unless `ray_options` says otherwise. It waits for the network most of the time.
 _CPUS = 0.5
 
 
@@ -88,8 +87,20 @@ def map_batches(
         batch_size=batch_size,
         compute=_actors(concurrency),
         udf_modifying_row_count=False,
-        **{"num_cpus": _CPUS, **(ray_options or {})},
+        **{"num_cpus": _processors(_total_processors(), concurrency), **(ray_options or {})},
     )
+
+
+def _total_processors() -> float:
+    """Returns the processors of the cluster. Ray connects to one when it makes a dataset."""
+    return float(ray.cluster_resources().get("CPU", 1))
+
+
+def _processors(total: float, concurrency: int | tuple[int, int]) -> float:
+    """Returns the processors of an actor. One processor stays free: where actors have all of them, Ray cannot read the rows."""
+    actors = concurrency if isinstance(concurrency, int) else concurrency[1]
+    hundredths = int(max(total - 1, 0) * 100) // max(actors, 1)
+    return min(_CPUS, hundredths / 100)
 
 
 def _actors(concurrency: int | tuple[int, int]) -> ray.data.ActorPoolStrategy:
