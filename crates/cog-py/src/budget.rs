@@ -10,7 +10,7 @@ pub(crate) struct SharedBudget(pub(crate) Budget);
 #[pymethods]
 impl SharedBudget {
     #[new]
-    #[pyo3(signature = (*, max_cost = None, max_tokens = None, max_calls = None, name = "budget"))]
+    #[pyo3(signature = (*, max_cost = None, max_tokens = None, max_calls = None, name = "the program"))]
     fn new(
         max_cost: Option<f64>,
         max_tokens: Option<u64>,

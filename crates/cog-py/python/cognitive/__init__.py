@@ -31,6 +31,8 @@ Runtime = CognitiveRuntime
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from ._frame import frame
+    from ._journal import BatchReport
     from ._partial import Partial, PartialStream
     from ._pending import Pending, PendingCall
     from ._provider import Provider, Reply, ToolCall
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncTask",
+    "BatchReport",
     "Budget",
     "ChunkStream",
     "CognitiveError",
@@ -68,6 +71,7 @@ __all__ = [
     "__version__",
     "check_conformance",
     "default_runtime",
+    "frame",
     "module_types",
     "task",
     "tool",
@@ -76,6 +80,8 @@ __all__ = [
 #: Names that are imported when they are used, so that other programs start faster.
 _LATER = {
     "AsyncTask": "_task",
+    "BatchReport": "_journal",
+    "frame": "_frame",
     "ModuleFiles": "_task",
     "Partial": "_partial",
     "PartialStream": "_partial",

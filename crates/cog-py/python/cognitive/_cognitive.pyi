@@ -234,7 +234,7 @@ class Budget:
         max_cost: float | None = None,
         max_tokens: int | None = None,
         max_calls: int | None = None,
-        name: str = "budget",
+        name: str = "the program",
     ) -> Self:
         """``max_cost`` is in US dollars; a model whose price is unknown is refused then."""
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sized
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ._cognitive import Result
 from ._errors import CognitiveError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from ._cognitive import Call
     from ._gevent import Results
@@ -21,32 +22,42 @@ _END: Any = object()
 
 
 def map_rows(
-    rows: Iterable[Any], concurrency: int, start: Callable[[Any, Callable[[Any], object]], Call]
+    rows: Iterable[Any], concurrency: int, start: Callable[[Any, Callable[[Any], object]], Call], *, progress: bool = False
 ) -> list[Result]:
     """Runs each row, and returns the results in the order of the rows. ``start`` starts a run that notifies of its end."""
+    results: dict[int, Result] = {}
+    with Progress(progress, _length(rows)) as bar:
+        for index, result in run_rows(enumerate(rows), concurrency, start):
+            results[index] = result
+            bar.add(result)
+    return [results[index] for index in range(len(results))]
+
+
+def run_rows(
+    rows: Iterable[tuple[int, Any]], concurrency: int, start: Callable[[Any, Callable[[Any], object]], Call]
+) -> Iterator[tuple[int, Result]]:
+    """Runs rows with their positions, and yields each result as it arrives. Closing it cancels the runs."""
     check(concurrency)
     waiting = iter(rows)
     finished = _queue()
-    results: list[Any] = []
     running: dict[int, Call] = {}
     try:
         while True:
             while len(running) < concurrency and (row := next(waiting, _END)) is not _END:
-                index = len(results)
-                results.append(None)
+                index, input = row
                 try:
-                    running[index] = start(row, _notify(finished, index))
+                    running[index] = start(input, _notify(finished, index))
                 except CognitiveError:
                     raise
                 except Exception as error:
-                    results[index] = refused(error)
+                    yield index, refused(error)
             if not running:
-                return results
+                return
             index, result = finished.get()
             del running[index]
             if isinstance(result, BaseException):
                 raise result
-            results[index] = result
+            yield index, result
     finally:
         for call in running.values():
             call.cancel()
@@ -70,7 +81,7 @@ def _notify(finished: SimpleQueue[tuple[int, Any]] | Results, index: int) -> Cal
 
 
 async def map_rows_async(
-    rows: Iterable[Any], concurrency: int, run: Callable[[Any], Awaitable[Result]]
+    rows: Iterable[Any], concurrency: int, run: Callable[[Any], Awaitable[Result]], *, progress: bool = False
 ) -> list[Result]:
     """Runs each row as ``map_rows`` does, without blocking the event loop."""
     check(concurrency)
@@ -86,14 +97,50 @@ async def map_rows_async(
                 raise
             except Exception as error:
                 results[index] = refused(error)
+            bar.add(results[index])
 
-    workers = [asyncio.ensure_future(work()) for _ in range(concurrency)]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
+    with Progress(progress, _length(rows)) as bar:
+        workers = [asyncio.ensure_future(work()) for _ in range(concurrency)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
     return [results[index] for index in range(len(results))]
+
+
+class Progress:
+    """A progress bar of tqdm, if it is wanted and installed: for terminals and notebooks."""
+
+    def __init__(self, is_wanted: bool, total: int | None) -> None:
+        self._bar: Any = None
+        self._failed = 0
+        if is_wanted:
+            try:
+                from tqdm.auto import tqdm
+            except ModuleNotFoundError as error:
+                raise ImportError("progress=True needs tqdm: pip install tqdm", name="tqdm") from error
+            self._bar = tqdm(total=total, unit="row")
+
+    def add(self, result: Result) -> None:
+        """Counts a result."""
+        if self._bar is None:
+            return
+        if not result.ok:
+            self._failed += 1
+            self._bar.set_postfix(failed=self._failed, refresh=False)
+        self._bar.update()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _length(rows: Iterable[Any]) -> int | None:
+    return len(rows) if isinstance(rows, Sized) else None
 
 
 def check(concurrency: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, TypeAlias, Unpack
 
+    from ._journal import BatchReport
     from ._cognitive import Budget, Module, Report, Result, Verdict
     from ._task import ModuleFiles
     from ._provider import Provider
@@ -84,6 +87,10 @@ class RunOptions(_Options, total=False):
     """Tools of this run, in addition to the runtime's."""
 
 
+#: The options that an answer depends on.
+_ANSWER_OPTIONS = frozenset({
+    "provider", "model", "temperature", "max_tokens", "seed", "stop", "messages", "instructions", "ask", "effort", "verbosity", "strict",
+})
 #: What refuses runs: ``cognitive.testing`` sets it.
 _guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None
 
@@ -267,9 +274,22 @@ class CognitiveRuntime:
     stream = execute_stream
 
     def map(
-        self, module: _AnyModule, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
+        self,
+        module: _AnyModule,
+        rows: Iterable[Any],
+        *,
+        concurrency: int = 16,
+        progress: bool = False,
+        **options: Unpack[RunOptions],
     ) -> list[Result]:
         """Runs a module for each input, at most ``concurrency`` at once. Other threads run meanwhile; Ctrl-C cancels the runs.
+
+        Args:
+            module: A name, a path, a task, or a loaded module.
+            rows: The inputs.
+            concurrency: The maximum number of runs at once.
+            progress: Whether to show a progress bar, which needs tqdm.
+            options: The options of the runs (``RunOptions``).
 
         Returns:
             The results in the order of the inputs, also of runs that failed. An input that cannot be converted fails with E1003.
@@ -279,24 +299,81 @@ class CognitiveRuntime:
         """
         from ._map import map_rows
 
+        results = map_rows(rows, concurrency, self._starter(module, options), progress=progress)
+        return [self._kept(result, module) for result in results]
+
+    def _starter(
+        self, module: _AnyModule, options: RunOptions
+    ) -> Callable[[Any, Callable[[Any], object]], _cognitive.Call]:
+        """Returns what starts the run of a row, and then notifies of its end."""
         loaded, native, checks = self.load(module), self._permitted(options), _checks_of(module)
 
         def start(row: Any, notify: Callable[[Any], object]) -> _cognitive.Call:
             own = native if checks is None else {**native, "checks": checks(row)}
             return self._native.start(loaded, row, own, notify)
 
-        results = map_rows(rows, concurrency, start)
-        return [self._kept(result, module) for result in results]
+        return start
+
+    def batch(
+        self,
+        module: _AnyModule,
+        rows: Iterable[Any],
+        out: str | os.PathLike[str],
+        *,
+        concurrency: int = 16,
+        progress: bool = False,
+        retry_failed: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> BatchReport:
+        """Runs a module for each input, and writes the results into a file of JSON Lines, as ``cog batch`` does.
+
+        The same call continues a batch that was interrupted, and pays for no row twice: the results are in ``OUT.journal`` as soon as
+        they arrive. A row whose input has changed runs again. ``budget=Budget(max_cost=5)`` limits what this call spends.
+
+        Args:
+            module: A name, a path, a task, or a loaded module.
+            rows: The inputs, in the same order each time.
+            out: The file of the results: one line for each row, in their order, once all rows have a result.
+            concurrency: The maximum number of runs at once.
+            progress: Whether to show a progress bar, which needs tqdm.
+            retry_failed: Whether rows that failed in a former call run again.
+            options: The options of the runs (``RunOptions``).
+
+        Raises:
+            CognitiveError: E4006 if there is no such module, E4008 if its files are invalid.
+            ValueError: The journal belongs to another module or to other options.
+            BlockingIOError: Another process runs this batch.
+        """
+        from ._journal import run_batch
+
+        loaded = self.load(module)
+        same = {name: str(value) for name, value in sorted(options.items()) if name in _ANSWER_OPTIONS and value is not None}
+        contract = hashlib.sha256(json.dumps(loaded.contract, sort_keys=True).encode()).hexdigest()[:16]
+        return run_batch(
+            rows,
+            out,
+            identity={"module": loaded.name, "version": loaded.version, "contract": contract, "options": same},
+            concurrency=concurrency,
+            start=self._starter(module, options),
+            progress=progress,
+            retry_failed=retry_failed,
+        )
 
     async def amap(
-        self, module: _AnyModule, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
+        self,
+        module: _AnyModule,
+        rows: Iterable[Any],
+        *,
+        concurrency: int = 16,
+        progress: bool = False,
+        **options: Unpack[RunOptions],
     ) -> list[Result]:
         """Runs a module for each input as ``map`` does, without blocking the event loop."""
         from ._map import map_rows_async
 
         loaded = self.load(module)
         target = loaded if _checks_of(module) is None else module
-        results = await map_rows_async(rows, concurrency, lambda row: self._finished(target, row, options))
+        results = await map_rows_async(rows, concurrency, lambda row: self._finished(target, row, options), progress=progress)
         return [self._kept(result, module) for result in results]
 
     def continue_run(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import ParamSpec, Self, Unpack
 
     from ._cognitive import Module, Result
+    from ._journal import BatchReport
     from ._partial import PartialStream
     from ._runtime import ChunkStream, CognitiveRuntime
 
@@ -150,10 +151,24 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
         """Runs the task, and returns its chunks: for ``for`` and for ``async for``."""
         return self.runtime.execute_stream(self, self._input(args, kwargs), **self._options)
 
-    def map(self, rows: Iterable[Any], *, concurrency: int = 16) -> list[Result[T | None]]:
+    def map(self, rows: Iterable[Any], *, concurrency: int = 16, progress: bool = False) -> list[Result[T | None]]:
         """Runs the task for each input, at most ``concurrency`` at once (``CognitiveRuntime.map``)."""
-        results = self.runtime.map(self, rows, concurrency=concurrency, **self._options)
+        results = self.runtime.map(self, rows, concurrency=concurrency, progress=progress, **self._options)
         return [result.typed(self._kind) for result in results]
+
+    def batch(
+        self,
+        rows: Iterable[Any],
+        out: str | os.PathLike[str],
+        *,
+        concurrency: int = 16,
+        progress: bool = False,
+        retry_failed: bool = False,
+    ) -> BatchReport:
+        """Runs the task for each input, and writes the results into a file (``CognitiveRuntime.batch``)."""
+        return self.runtime.batch(
+            self, rows, out, concurrency=concurrency, progress=progress, retry_failed=retry_failed, **self._options
+        )
 
     def check(self, function: Checker) -> Checker:
         """Adds a check of the answer, as a decorator. Its ``ValueError`` goes back to the model, which answers again within
