@@ -472,7 +472,7 @@ impl Context {
             on_violation: options.on_violation,
             max_attempts: options.max_attempts,
             instructions: gives_answer.then(|| options.instructions.clone()).flatten(),
-            messages: gives_answer.then(|| options.messages.clone()).unwrap_or_default(),
+            messages: if gives_answer { options.messages.clone() } else { Vec::new() },
             media: options.media.clone(),
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),

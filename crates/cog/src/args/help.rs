@@ -16,7 +16,17 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Write modules", &["new", "import", "migrate", "graph"]),
     (
         "Check",
-        &["validate", "diff", "test", "calibrate", "insights", "portability", "verify", "cite", "conformance"],
+        &[
+            "validate",
+            "diff",
+            "test",
+            "calibrate",
+            "insights",
+            "portability",
+            "verify",
+            "cite",
+            "conformance",
+        ],
     ),
     ("Share", &["export", "types", "handoff"]),
     (

@@ -4,7 +4,8 @@ use crate::support::{Place, json, snapshot, stderr, with_stdin};
 
 /// Lines of runs: for each group, what they state, how many there are, and how many of them are right.
 fn runs(groups: &[(f64, usize, usize)]) -> String {
-    let each = groups.iter().flat_map(|(stated, count, right)| (0..*count).map(move |at| (stated, at < *right)));
+    let each =
+        groups.iter().flat_map(|(stated, count, right)| (0..*count).map(move |at| (stated, at < *right)));
     let lines = each.enumerate().map(|(case, (stated, right))| {
         format!("{{\"case\": \"t{case}\", \"confidence\": {stated}, \"right\": {right}}}\n")
     });
@@ -33,13 +34,19 @@ fn assert_close(found: &Value, expected: f64) {
 #[test]
 fn report_with_a_threshold() {
     let flags = ["--target", "0.8", "--risk", "0.1", "--format", "human"];
-    snapshot!(place(&runs(&GROUPS)).cog(["calibrate", "code-reviewer", "--runs", "runs.jsonl"].into_iter().chain(flags)));
+    snapshot!(
+        place(&runs(&GROUPS))
+            .cog(["calibrate", "code-reviewer", "--runs", "runs.jsonl"].into_iter().chain(flags))
+    );
 }
 
 #[test]
 fn report_of_what_is_needed() {
     let flags = ["--target", "0.9", "--format", "human"];
-    snapshot!(place(&runs(&GROUPS)).cog(["calibrate", "code-reviewer", "--runs", "runs.jsonl"].into_iter().chain(flags)));
+    snapshot!(
+        place(&runs(&GROUPS))
+            .cog(["calibrate", "code-reviewer", "--runs", "runs.jsonl"].into_iter().chain(flags))
+    );
 }
 
 /// The values are printed by `figures` of `crates/cog-trust/tests/reference/figures.py`.
@@ -108,7 +115,10 @@ fn confidence_is_read_from_an_envelope() {
     };
     let place = place(&(line(1, true) + "\n" + &line(1, false) + &line(2, true)));
     let report = calibrated(&place, &[]);
-    assert_eq!((&report["cases"], &report["runs"], &report["stated_mean"]), (&2.into(), &3.into(), &0.9.into()));
+    assert_eq!(
+        (&report["cases"], &report["runs"], &report["stated_mean"]),
+        (&2.into(), &3.into(), &0.9.into())
+    );
     assert_eq!(report["accuracy"], 0.75);
 }
 
