@@ -58,8 +58,8 @@ pub(crate) use self::{
         VerifyArgs,
     },
     run::{
-        HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,
-        TestArgs, ToolArgs,
+        HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, Required,
+        RunArgs, TestArgs, ToolArgs,
     },
     serve::{HealthcheckArgs, OfferedArgs, ServeArgs},
 };

@@ -305,6 +305,9 @@ Examples:
   cog test --all --format junit -o report.xml
   cog test my-module --provider openai --record
   cog test my-module --provider openai --repeat 10 --jobs 8
+  cog test my-module --provider openai --repeat 5 --require 4/5
+  cog test my-module --provider openai --failed
+  cog test my-module --provider mistral --baseline openai.json
   cog test my-module --provider openai,anthropic --matrix --format html -o report.html
   cog test my-module --provider openai --model gpt-6-luna,gpt-6-sol --matrix
   cog test my-module --provider openai --forms --keep
@@ -316,15 +319,29 @@ pub(crate) struct TestArgs {
     /// Every module in `cog list` that is not built in
     #[arg(long, conflicts_with = "modules")]
     pub(crate) all: bool,
-    /// Run only cases whose name contains this text
+    /// Run only cases whose name contains this text; can be repeated
     #[arg(long, value_name = "TEXT")]
-    pub(crate) case: Option<String>,
+    pub(crate) case: Vec<String>,
+    /// Run only the cases that failed last
+    ///
+    /// A case failed if it was wrong or had no answer when it last ran. A module that was never tested runs completely.
+    #[arg(long, conflicts_with = "forms")]
+    pub(crate) failed: bool,
     /// Maximum number of cases to run at the same time
     #[arg(long, short, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) jobs: u32,
     /// Run each case this many times; it passes if every run passes
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true, hide_default_value = true)]
     pub(crate) repeat: u32,
+    /// How many of the repeats must pass, such as 4/5
+    #[arg(long, value_name = "PASSED/RUNS", value_parser = required, requires = "repeat", conflicts_with = "forms")]
+    pub(crate) require: Option<Required>,
+    /// Compare with a report of another run, of `--format json`
+    ///
+    /// Lists the cases that newly fail and newly pass, with the exact paired test (McNemar). The exit code is then 1 if the answers
+    /// are worse (p < 0.05) or a case has no answer, and not because a case fails.
+    #[arg(long, value_name = "FILE", conflicts_with = "forms")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Compare the comma-separated providers in --provider, or models in --model; each runs every case
     #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
     pub(crate) matrix: bool,
@@ -364,4 +381,17 @@ pub(crate) struct TestArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// How many runs of a case must pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Required {
+    pub(crate) passed: u32,
+    pub(crate) of: u32,
+}
+
+fn required(text: &str) -> Result<Required, &'static str> {
+    let parts = text.split_once('/').and_then(|(passed, of)| Some((passed.parse().ok()?, of.parse().ok()?)));
+    let required = parts.map(|(passed, of)| Required { passed, of });
+    required.filter(|it| (1..=it.of).contains(&it.passed)).ok_or("not a number of runs, such as 4/5")
 }

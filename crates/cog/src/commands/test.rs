@@ -1,9 +1,12 @@
 //! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
 mod answer;
+mod baseline;
 mod case;
+mod figures;
 mod formats;
 mod forms;
+mod last;
 mod plan;
 mod report;
 
@@ -18,12 +21,14 @@ use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
 
 use self::{
+    baseline::Baseline,
+    last::LastFailed,
     plan::{Job, Plan},
     report::{Attempt, CaseReport, Report, Suite},
 };
 use super::{emit, runtime};
 use crate::{
-    args::{ReportFormat, TestArgs},
+    args::{ReportFormat, Required, TestArgs},
     commands::runtime::load_run_settings,
     error::{CliError, Exit},
     output::{Console, Progress},
@@ -33,6 +38,8 @@ use crate::{
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.output.as_deref())?;
     forms::check(args)?;
+    check_required(args)?;
+    let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
     let settings = load_run_settings(args.model.flags(), environment, console)?;
     if args.record {
         check_recorded(&settings, console)?;
@@ -44,6 +51,7 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
         judge: judge.map(|providers| runtime_with(providers, &settings)).transpose()?,
         settings: &settings,
         budget: args.max_cost.map(budget),
+        last: LastFailed::read(settings.directories.state.as_deref()),
         runtime: runtime_with(Providers::offline(), &settings)?,
         console,
     };
@@ -51,10 +59,30 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     if args.forms {
         return forms::compare(&bench, &plan);
     }
+    if plan.is_empty() && args.failed {
+        console.note("no case failed when the modules were last tested");
+        return Ok(Exit::Ok);
+    }
     let Some(attempts) = runtime::wait(bench.attempts(&plan))? else { return Ok(Exit::Interrupted) };
-    let report = bench.report(plan, attempts);
+    let modules = plan.modules();
+    let mut report = bench.report(plan, attempts);
+    if let Some(last) = bench.last.clone() {
+        last.update(&modules, &report, console);
+    }
+    report.comparison = baseline.map(|baseline| baseline.compare(&report));
     bench.print(&bench.format(&report))?;
     Ok(report.exit())
+}
+
+/// Checks that `--require` counts the runs of `--repeat`.
+fn check_required(args: &TestArgs) -> Result<(), CliError> {
+    match args.require {
+        Some(Required { of, .. }) if of != args.repeat => Err(CliError::Usage {
+            message: format!("--require counts {of} runs, and --repeat makes {}", args.repeat),
+            suggestion: Some(format!("Add `--repeat {of}`.")),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Returns a runtime for what is not a case: loading modules, and judging answers.
@@ -84,6 +112,8 @@ struct Bench<'a> {
     settings: &'a Settings,
     /// What all calls may cost together, with `--max-cost`.
     budget: Option<Budget>,
+    /// The cases that failed when the modules were last tested; none without a state directory.
+    last: Option<LastFailed>,
     /// Loads modules. Replays and recordings run in a runtime of their own.
     runtime: Runtime,
     /// Judges criteria, if `--judge` names a provider.
@@ -124,6 +154,8 @@ impl Bench<'_> {
                         name: case.name.clone(),
                         file: case.expected_file.clone(),
                         attempts: attempts.by_ref().take(self.args.repeat as usize).collect(),
+                        required: self.args.require.map_or(self.args.repeat, |required| required.passed)
+                            as usize,
                     });
                     Ok(unreadable.chain(read).collect())
                 }
@@ -131,7 +163,12 @@ impl Bench<'_> {
             };
             suites.push(Suite { module: module.name.clone(), column: variant.column.clone(), cases });
         }
-        Report { suites, requires_model: self.args.require_model, requires_tests: !self.args.all }
+        Report {
+            suites,
+            requires_model: self.args.require_model,
+            requires_tests: !self.args.all,
+            comparison: None,
+        }
     }
 
     fn format(&self, report: &Report) -> String {

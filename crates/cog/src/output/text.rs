@@ -101,14 +101,22 @@ const MIN_LAST_COLUMN: usize = 24;
 /// A table without borders: a header, and rows of cells.
 #[derive(Debug)]
 pub(crate) struct Table {
-    header: Vec<&'static str>,
+    header: Vec<String>,
+    /// Whether the header is written in capitals.
+    has_capitals: bool,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Creates a table with this header.
     pub(crate) fn new(header: impl IntoIterator<Item = &'static str>) -> Self {
-        Self { header: header.into_iter().collect(), rows: Vec::new() }
+        Self { has_capitals: true, ..Self::with_headings(header.into_iter().map(str::to_owned)) }
+    }
+
+    /// Creates a table whose header is written as it is, because it contains names.
+    pub(crate) fn with_headings(header: impl IntoIterator<Item = String>) -> Self {
+        let header = header.into_iter().map(|heading| printable(&heading)).collect();
+        Self { header, has_capitals: false, rows: Vec::new() }
     }
 
     /// Adds a row; its first cell is the name.
@@ -129,7 +137,10 @@ impl Table {
         {
             return self.stacked(palette, columns);
         }
-        let header: Vec<String> = self.header.iter().map(|word| word.to_ascii_uppercase()).collect();
+        let header: Vec<String> = match self.has_capitals {
+            true => self.header.iter().map(|word| word.to_ascii_uppercase()).collect(),
+            false => self.header.clone(),
+        };
         let mut text = line(&header, &widths, columns, |_, cell| palette.dim(cell));
         for row in &self.rows {
             text += &line(row, &widths, columns, |column, cell| match column {
@@ -161,7 +172,7 @@ impl Table {
 
     fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell));
-        cells.chain(self.header.get(column).map(|word| word.len())).max().unwrap_or(0)
+        cells.chain(self.header.get(column).map(|word| width(word))).max().unwrap_or(0)
     }
 }
 

@@ -412,3 +412,188 @@ fn all_modules_are_those_that_are_not_built_in() {
     snapshot!(place.cog(["test", "--all"]));
     snapshot!(place.cog(["validate", "--all"]));
 }
+
+/// Writes more cases: `case2`, … with the same input and expected file as the first one.
+fn with_cases(place: &Place, count: usize) {
+    for number in 2..=count {
+        for rest in ["input", "expected"] {
+            let text = place.read(&format!("m/tests/case1.{rest}.json"));
+            place.write(&format!("m/tests/case{number}.{rest}.json"), text);
+        }
+    }
+}
+
+const BAD: &str = r#"{"answer": "Bad.", "rationale": "It is."}"#;
+
+/// Replies in the order of the cases: `+` is right, `-` is wrong, `!` is an error of the provider.
+fn replies_of(outcomes: &str) -> Vec<Reply> {
+    let reply_of = |outcome| match outcome {
+        '+' => reply(DATA),
+        '-' => reply(BAD),
+        _ => Reply::error(400, "no"),
+    };
+    outcomes.chars().map(reply_of).collect()
+}
+
+fn tested(place: &Place, outcomes: &str, flags: &[&str]) -> std::process::Output {
+    let mock = Mock::start(replies_of(outcomes));
+    let args = [&["--provider", "openai", "--model", "m", "--jobs", "1"], flags].concat();
+    let mut command = asking(place, &mock, &args);
+    let output = command.env("COG_RETRIES", "0").output().unwrap();
+    assert_eq!(mock.request_count(), outcomes.len(), "{}", stdout(&output));
+    output
+}
+
+fn names_of_cases(report: &Value) -> Vec<&str> {
+    let cases = report["modules"].as_array().unwrap().iter().flat_map(|it| it["cases"].as_array().unwrap());
+    cases.map(|case| case["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn error_of_the_provider_is_not_a_failure() {
+    let place = place(DATA);
+    with_cases(&place, 4);
+    let report = json(&tested(&place, "+-!+", &["--format", "json"]));
+    let counts = ["passed", "failed", "error"].map(|verdict| report[verdict].as_u64().unwrap());
+    assert_eq!(counts, [2, 1, 1], "{report}");
+    // scipy.stats.binomtest(2, 3).proportion_ci(): the case without an answer is not counted.
+    let rate = &report["rate"];
+    assert_eq!((&rate["cases"], report["modules"][0]["rate"]["cases"].as_u64()), (&3.into(), Some(3)));
+    for (found, expected) in [
+        (&rate["right"], 2.0 / 3.0),
+        (&rate["interval"][0], 0.09429932405024612),
+        (&rate["interval"][1], 0.9915962413403171),
+    ] {
+        assert!((found.as_f64().unwrap() - expected).abs() < 1e-9, "{rate}");
+    }
+    let xml = stdout(&tested(&place, "+-!+", &["--format", "junit"]));
+    assert!(xml.contains(r#"tests="4" failures="1" errors="1" skipped="0""#), "{xml}");
+    assert!(xml.contains("<error message=\"error: E4001: "), "{xml}");
+    assert_eq!(tested(&place, "++!+", &[]).status.code(), Some(1));
+}
+
+#[test]
+fn sums_of_what_is_known_name_the_number_of_runs() {
+    let place = place(DATA);
+    with_cases(&place, 2);
+    let output = tested(&place, "+!", &[]);
+    assert!(
+        stdout(&output).contains("1 passed, 1 error · 11 input and 7 output tokens (1 of 2 runs)\n"),
+        "{}",
+        stdout(&output)
+    );
+    let report = json(&tested(&place, "+!", &["--format", "json"]));
+    let spent = &report["spent"];
+    assert_eq!(
+        (&spent["runs"], &spent["counted_runs"], &spent["input_tokens"]),
+        (&2.into(), &1.into(), &11.into())
+    );
+    assert_eq!(
+        (&spent["priced_runs"], &spent["cost"], &report["cost"]),
+        (&0.into(), &Value::Null, &Value::Null)
+    );
+}
+
+#[test]
+fn several_cases_are_selected() {
+    let place = place(DATA);
+    with_cases(&place, 4);
+    let report = json(&tested(&place, "++", &["--case", "case1", "--case", "e4", "--format", "json"]));
+    assert_eq!(names_of_cases(&report), ["case1", "case4"]);
+    let output = place.cog(["test", "./m", "--case", "x", "--case", "y"]).output().unwrap();
+    assert!(stderr(&output).contains("no case has a name that contains `x` or `y`"), "{}", stderr(&output));
+}
+
+#[test]
+fn cases_that_failed_last_run_again() {
+    let place = place(DATA);
+    with_cases(&place, 4);
+    let failed = |outcomes: &str| {
+        let output = tested(&place, outcomes, &["--failed", "--format", "json"]);
+        if outcomes.is_empty() { stderr(&output) } else { names_of_cases(&json(&output)).join(" ") }
+    };
+    // A module that was never tested runs completely.
+    assert_eq!(failed("+-!+"), "case1 case2 case3 case4");
+    assert_eq!(failed("-+"), "case2 case3");
+    // A case that is not selected keeps its state; without an answer, nothing changes.
+    tested(&place, "-", &["--case", "case4"]);
+    assert!(place.cog(["test", "./m"]).output().unwrap().status.success());
+    assert_eq!(failed("++"), "case2 case4");
+    let note = failed("");
+    assert!(note.contains("no case failed when the modules were last tested"), "{note}");
+    assert!(place.read(".local/state/cog/tests/failed.json").contains("/m\":[]"));
+}
+
+#[test]
+fn required_runs_decide_and_flaky_cases_are_listed() {
+    let place = place(DATA);
+    with_cases(&place, 3);
+    // Case 1 passes in 4 of 5 runs, case 2 in all, case 3 in 3.
+    let outcomes = "+++-++++++-+-++";
+    let flags = ["--repeat", "5", "--require", "4/5"];
+    let mock = Mock::start(replies_of(outcomes));
+    let args = [&["--provider", "openai", "--model", "m", "--jobs", "1"][..], &flags].concat();
+    snapshot!(asking(&place, &mock, &args));
+    let report = json(&tested(&place, outcomes, &[&flags[..], &["--format", "json"]].concat()));
+    let cases = report["modules"][0]["cases"].as_array().unwrap();
+    let found: Vec<_> =
+        cases.iter().map(|case| (case["verdict"].as_str().unwrap(), &case["flaky"])).collect();
+    assert_eq!(found, [("passed", &true.into()), ("passed", &false.into()), ("failed", &true.into())]);
+    assert!((report["rate"]["right"].as_f64().unwrap() - 0.8).abs() < 1e-9, "{}", report["rate"]);
+    assert_eq!(tested(&place, "++++++++++++++-", &flags).status.code(), Some(0));
+    snapshot!(place.cog(["test", "./m", "--repeat", "3", "--require", "4/5"]));
+}
+
+/// A run without an answer is neither right nor wrong.
+#[test]
+fn too_many_errors_leave_a_repeated_case_undecided() {
+    let place = place(DATA);
+    let verdict = |outcomes: &str| {
+        let flags = ["--repeat", "5", "--require", "4/5", "--format", "json"];
+        json(&tested(&place, outcomes, &flags))["modules"][0]["cases"][0]["verdict"].clone()
+    };
+    assert_eq!(verdict("++++!"), "passed");
+    assert_eq!(verdict("+++!!"), "error");
+    assert_eq!(verdict("++--!"), "failed");
+}
+
+#[test]
+fn report_is_compared_with_a_baseline() {
+    let place = place(DATA);
+    with_cases(&place, 8);
+    tested(&place, "++++++-!", &["--format", "json", "-o", "before.json"]);
+    let mock = Mock::start(replies_of("-+++++++"));
+    let args = ["--provider", "openai", "--model", "m", "--jobs", "1", "--baseline", "before.json"];
+    snapshot!(asking(&place, &mock, &args));
+    // One of seven cases changes in the other direction: p = 2 * (1 + 7) * 0.5^7.
+    let output = tested(&place, "------++", &["--baseline", "before.json", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let baseline = &json(&output)["baseline"];
+    assert_eq!((&baseline["compared"], &baseline["worse"]), (&7.into(), &false.into()));
+    assert!((baseline["p_value"].as_f64().unwrap() - 0.125).abs() < 1e-9, "{baseline}");
+    assert_eq!(baseline["newly_failing"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn baseline_fails_only_if_the_answers_are_worse() {
+    let place = place(DATA);
+    with_cases(&place, 6);
+    let code = |outcomes: &str| tested(&place, outcomes, &["--baseline", "before.json"]).status.code();
+    tested(&place, "++++++", &["--format", "json", "-o", "before.json"]);
+    assert_eq!(code("-----+"), Some(0));
+    // p = 2 * 0.5^6 = 0.03125.
+    assert_eq!(code("------"), Some(1));
+    // Without an answer, nothing is known.
+    assert_eq!(code("+++++!"), Some(1));
+    tested(&place, "------", &["--format", "json", "-o", "before.json"]);
+    assert_eq!(code("++++++"), Some(0));
+    place.write("before.json", r#"{"modules": [{"module": "other", "cases": []}]}"#);
+    assert_eq!(code("++++++"), Some(1));
+}
+
+#[test]
+fn baseline_must_be_a_report() {
+    let place = place(DATA);
+    place.write("before.json", "{}");
+    snapshot!(place.cog(["test", "./m", "--baseline", "before.json"]));
+}

@@ -15,8 +15,9 @@ use cog_spec::{Ask, Code, Envelope, ErrorBody, Form, Generation};
 use super::{
     Bench,
     answer::{self, Answer},
+    figures::{self, Figures},
     plan::Job,
-    report::{Attempt, Figures, Verdict},
+    report::{Attempt, Verdict},
 };
 
 /// The source of a case's answer.
@@ -36,7 +37,7 @@ impl Bench<'_> {
         let envelope = match self.answer(job).await {
             Ok(Some(envelope)) => envelope,
             Ok(None) => return Attempt::new(contract_only(job.module, job.case)),
-            Err(error) => return Attempt::new(Verdict::failed("", error.code.as_str(), &error.message)),
+            Err(error) => return Attempt::new(Verdict::error(error.code.as_str(), &error.message)),
         };
         let json = Value::parse(&envelope.to_json()).unwrap_or_default();
         let verdict = match self.compare(job.module, job.case, &envelope, &json) {
@@ -131,6 +132,9 @@ impl Bench<'_> {
             // Without an answer, the other differences only follow from the error.
             mismatches.retain(|found| found.path.starts_with("error."));
             mismatches.insert(0, failure(error));
+            if figures::is_about_provider(error) {
+                return Verdict::Error(mismatches);
+            }
         }
         Verdict::Failed(mismatches)
     }
@@ -193,13 +197,21 @@ impl Bench<'_> {
             return Verdict::NotJudged;
         };
         let mut mismatches = Vec::new();
+        let mut is_decided = true;
         for criterion in &job.case.criteria {
             match self.unmet(runtime, job, envelope, criterion).await {
                 Ok(unmet) => mismatches.extend(unmet.map(|reason| mismatch("judge", criterion, &reason))),
-                Err(error) => mismatches.push(mismatch(error.code.as_str(), criterion, &error.message)),
+                Err(error) => {
+                    is_decided &= !figures::is_about_provider(&error);
+                    mismatches.push(mismatch(error.code.as_str(), criterion, &error.message));
+                }
             }
         }
-        if mismatches.is_empty() { Verdict::Passed } else { Verdict::Failed(mismatches) }
+        match mismatches.is_empty() {
+            true => Verdict::Passed,
+            false if is_decided => Verdict::Failed(mismatches),
+            false => Verdict::Error(mismatches),
+        }
     }
 
     /// Returns why the answer does not meet a criterion; none if it does.

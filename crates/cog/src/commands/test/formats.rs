@@ -8,7 +8,8 @@ use similar::ChangeTag;
 
 use super::{
     answer::Answer,
-    report::{CaseReport, Report, Suite, Verdict},
+    baseline::Comparison,
+    report::{COMPARED, CaseReport, Report, Suite, Verdict},
 };
 use crate::{
     commands::emit::Annotation,
@@ -19,6 +20,11 @@ use crate::{
 pub(super) fn page(report: &Report) -> String {
     let summary = report.summary();
     let mut body = format!("<h1>cog test</h1>\n<p>{}</p>\n", Escaped(&summary));
+    let lines = [report.rate_line()]
+        .into_iter()
+        .chain(report.flaky().into_iter().map(|case| format!("flaky: {case}")));
+    let lines = lines.chain(report.comparison.iter().flat_map(Comparison::lines));
+    lines.filter(|line| !line.is_empty()).for_each(|line| body += &format!("<p>{}</p>\n", Escaped(&line)));
     body += &table(report);
     body += &comparison(report);
     report.suites.iter().for_each(|suite| body += &section(suite));
@@ -27,10 +33,8 @@ pub(super) fn page(report: &Report) -> String {
 
 /// The table of all modules; with several models it compares them.
 fn table(report: &Report) -> String {
-    const HEADER: [&str; 7] =
-        ["Module", "Model", "Passed", "Input tokens", "Output tokens", "Cost", "Time per run"];
     let mut table = "<table>\n<tr>".to_owned();
-    HEADER.iter().for_each(|name| table += &format!("<th>{name}"));
+    COMPARED.iter().for_each(|name| table += &format!("<th>{name}"));
     let links = report.suites.iter().map(Some).chain(std::iter::repeat(None));
     for (row, suite) in report.comparison().iter().zip(links) {
         let [module, cells @ ..] = row;
@@ -90,7 +94,7 @@ fn anchor(suite: &Suite, case: &CaseReport) -> String {
 fn class_of(verdict: &str) -> &'static str {
     match verdict {
         "passed" => "passed",
-        "failed" => "failed",
+        "failed" | "error" => "failed",
         _ => "other",
     }
 }
@@ -110,7 +114,7 @@ pub(super) fn section(suite: &Suite) -> String {
 fn details(suite: &Suite, case: &CaseReport) -> String {
     let verdict = case.verdict().as_str();
     let class = class_of(verdict);
-    let open = if verdict == "failed" { " open" } else { "" };
+    let open = if class == "failed" { " open" } else { "" };
     let mut text = format!(
         "<details{open} id=\"{}\"><summary><b class=\"{class}\">{verdict}</b> {} <small>{}</small></summary>\n",
         Escaped(&anchor(suite, case)),
@@ -182,7 +186,8 @@ fn write_case(xml: &mut String, class: &str, case: &CaseReport) -> fmt::Result {
     let verdict = case.verdict();
     match verdict {
         Verdict::Passed | Verdict::Updated => return writeln!(xml, "/>"),
-        Verdict::Failed(mismatches) => write_failure(xml, mismatches)?,
+        Verdict::Failed(mismatches) => write_failure(xml, "failure", mismatches)?,
+        Verdict::Error(mismatches) => write_failure(xml, "error", mismatches)?,
         Verdict::ContractOnly | Verdict::NotJudged => {
             write!(xml, ">\n      <skipped message=\"{}\"/>\n", verdict.as_str())?;
         }
@@ -190,12 +195,13 @@ fn write_case(xml: &mut String, class: &str, case: &CaseReport) -> fmt::Result {
     writeln!(xml, "    </testcase>")
 }
 
-fn write_failure(xml: &mut String, mismatches: &[Mismatch]) -> fmt::Result {
+/// `element` is `failure` for a wrong answer, and `error` if there is none.
+fn write_failure(xml: &mut String, element: &str, mismatches: &[Mismatch]) -> fmt::Result {
     let lines: Vec<_> = mismatches.iter().map(|found| format!("{}: {}", found.path, found.message)).collect();
     let rule = mismatches.first().map_or("", |found| found.rule.as_str());
     let first = lines.first().map_or("", String::as_str);
-    write!(xml, ">\n      <failure message=\"{}\" type=\"{}\">", Escaped(first), Escaped(rule))?;
-    writeln!(xml, "{}</failure>", Escaped(&lines.join("\n")))
+    write!(xml, ">\n      <{element} message=\"{}\" type=\"{}\">", Escaped(first), Escaped(rule))?;
+    writeln!(xml, "{}</{element}>", Escaped(&lines.join("\n")))
 }
 
 /// The attributes of a suite, and of all of them.
@@ -215,6 +221,7 @@ impl Counts {
             match case.verdict() {
                 Verdict::Passed | Verdict::Updated => {}
                 Verdict::Failed(_) => counts.failures += 1,
+                Verdict::Error(_) => counts.errors += 1,
                 Verdict::ContractOnly | Verdict::NotJudged => counts.skipped += 1,
             }
         }
@@ -238,7 +245,8 @@ impl fmt::Display for Counts {
 
 /// Formats one line per failure, then the summary.
 pub(super) fn annotations(report: &Report) -> String {
-    let summary = report.summary();
+    let lines = report.comparison.iter().flat_map(Comparison::lines);
+    let summary = std::iter::once(report.summary()).chain(lines).collect::<Vec<_>>().join("\n");
     let summary =
         Annotation { level: "notice", file: None, range: None, title: "cog test", message: &summary };
     let failures: String = report.suites.iter().map(|suite| of_suite(report, suite)).collect();
@@ -260,7 +268,9 @@ fn of_module(title: &str, message: &str) -> String {
 
 fn of_case(report: &Report, suite: &str, case: &CaseReport) -> Option<String> {
     let message = match case.verdict() {
-        Verdict::Failed(mismatches) => mismatches.iter().map(line).collect::<Vec<_>>().join("\n"),
+        Verdict::Failed(mismatches) | Verdict::Error(mismatches) => {
+            mismatches.iter().map(line).collect::<Vec<_>>().join("\n")
+        }
         verdict @ (Verdict::ContractOnly | Verdict::NotJudged) if report.requires_model => {
             format!("{}, and --require-model is set", verdict.as_str())
         }

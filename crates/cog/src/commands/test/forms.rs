@@ -188,6 +188,7 @@ impl Bench<'_> {
             name: case.name.clone(),
             file: case.expected_file.clone(),
             attempts: attempts.by_ref().take(repeat).collect(),
+            required: repeat,
         });
         let column =
             Column { provider: asked.provider.clone(), model: asked.model.clone(), form: Some(form) };

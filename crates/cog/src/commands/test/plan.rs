@@ -94,6 +94,19 @@ pub(super) struct Job<'a> {
 }
 
 impl Plan {
+    /// Returns the modules that were loaded, with their names as given.
+    pub(super) fn modules(&self) -> Vec<(String, Arc<Module>)> {
+        let loaded = self.modules.iter().filter_map(|planned| {
+            Some((planned.name.clone(), Arc::clone(&planned.loaded.as_ref().ok()?.module)))
+        });
+        loaded.collect()
+    }
+
+    /// Whether there is nothing to run and nothing to report.
+    pub(super) fn is_empty(&self) -> bool {
+        self.modules.is_empty()
+    }
+
     /// Returns each module on each variant.
     pub(super) fn suites(&self) -> impl Iterator<Item = (&Variant, &PlannedModule)> {
         self.modules.iter().flat_map(|module| self.variants.iter().map(move |variant| (variant, module)))
@@ -118,12 +131,17 @@ impl Bench<'_> {
     /// # Errors
     /// A provider is unknown or its settings are invalid, or no case has the requested name.
     pub(super) fn plan(&self, targets: Vec<Target>) -> Result<Plan, CliError> {
-        let modules: Vec<_> = targets.into_iter().map(|(name, origin)| self.planned(name, &origin)).collect();
+        let mut modules: Vec<_> =
+            targets.into_iter().map(|(name, origin)| self.planned(name, &origin)).collect();
+        if self.args.failed {
+            modules.retain(|module| module.loaded.as_ref().map_or(true, |loaded| !loaded.cases.is_empty()));
+        }
         let plan = Plan { variants: self.variants(&modules)?, modules };
         let has_errors = plan.modules.iter().any(|module| module.loaded.is_err());
-        match &self.args.case {
-            Some(text) if !has_errors && plan.jobs(1).next().is_none() => Err(no_case(text)),
-            _ => Ok(plan),
+        let selects = !self.args.case.is_empty() && !self.args.failed;
+        match selects && !has_errors && plan.jobs(1).next().is_none() {
+            true => Err(no_case(&self.args.case)),
+            false => Ok(plan),
         }
     }
 
@@ -187,11 +205,16 @@ impl Bench<'_> {
         let found = golden::discover(&module);
         self.console.diagnose(&found.problems);
         let mut cases = found.cases;
-        cases.retain(|case| self.args.case.as_deref().is_none_or(|part| case.name.contains(part)));
+        let wanted = &self.args.case;
+        cases.retain(|case| wanted.is_empty() || wanted.iter().any(|part| case.name.contains(part)));
+        if let Some(last) = self.last.as_ref().filter(|_| self.args.failed) {
+            cases.retain(|case| last.has_failed(&module, &case.name));
+        }
         LoadedModule { module, cases, problems: found.problems }
     }
 }
 
-fn no_case(text: &str) -> CliError {
-    CliError::usage(format!("no case has a name that contains `{text}`; `cog info MODULE` lists the cases"))
+fn no_case(texts: &[String]) -> CliError {
+    let texts = texts.join("` or `");
+    CliError::usage(format!("no case has a name that contains `{texts}`; `cog info MODULE` lists the cases"))
 }

@@ -4,9 +4,13 @@ use std::path::PathBuf;
 
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Severity, golden::Mismatch};
-use cog_spec::{Category, Code, Cost, Envelope, ErrorBody, ErrorCode, Usage};
+use cog_spec::{Code, ErrorBody};
+use cog_trust::{
+    Rate, interval,
+    repeat::{self, PassRate},
+};
 
-use super::{answer::Answer, forms::Outcome, plan::Column};
+use super::{answer::Answer, baseline::Comparison, figures::Figures, forms::Outcome, plan::Column};
 use crate::{
     error::Exit,
     output::{Console, Palette, Table},
@@ -19,6 +23,8 @@ pub(super) struct Report {
     pub(super) requires_model: bool,
     /// Whether a module without cases counts as failed.
     pub(super) requires_tests: bool,
+    /// The comparison with the report of another run, with `--baseline`.
+    pub(super) comparison: Option<Comparison>,
 }
 
 /// The report of one module, on one model if several are compared.
@@ -38,6 +44,8 @@ pub(super) struct CaseReport {
     pub(super) file: PathBuf,
     /// Its runs; one, unless it is repeated.
     pub(super) attempts: Vec<Attempt>,
+    /// How many of them must pass.
+    pub(super) required: usize,
 }
 
 /// The result of one run of a case.
@@ -62,6 +70,8 @@ pub(super) enum Verdict {
     Passed,
     /// The answer differs.
     Failed(Vec<Mismatch>),
+    /// There is no answer: the provider failed, a limit was reached, or the recording is of another request.
+    Error(Vec<Mismatch>),
     /// The answer differed, and replaced the expected one.
     Updated,
     /// No model was called; the input and the expected file match the schema.
@@ -73,11 +83,12 @@ pub(super) enum Verdict {
 impl Verdict {
     /// Creates a failure with one mismatch.
     pub(super) fn failed(path: &str, rule: &str, message: &str) -> Self {
-        Verdict::Failed(vec![Mismatch {
-            path: path.to_owned(),
-            rule: rule.to_owned(),
-            message: message.to_owned(),
-        }])
+        Verdict::Failed(vec![mismatch(path, rule, message)])
+    }
+
+    /// Creates the verdict of a run without an answer.
+    pub(super) fn error(rule: &str, message: &str) -> Self {
+        Verdict::Error(vec![mismatch("", rule, message)])
     }
 
     /// Returns the name of the verdict.
@@ -85,23 +96,36 @@ impl Verdict {
         match self {
             Verdict::Passed => "passed",
             Verdict::Failed(_) => "failed",
+            Verdict::Error(_) => "error",
             Verdict::Updated => "updated",
             Verdict::ContractOnly => "contract only",
             Verdict::NotJudged => "not judged",
         }
     }
 
+    /// Whether the answer is right.
+    pub(super) fn is_passed(&self) -> bool {
+        matches!(self, Verdict::Passed | Verdict::Updated)
+    }
+
     /// Returns the mismatches.
     pub(super) fn mismatches(&self) -> &[Mismatch] {
         match self {
-            Verdict::Failed(mismatches) => mismatches,
+            Verdict::Failed(mismatches) | Verdict::Error(mismatches) => mismatches,
             Verdict::Passed | Verdict::Updated | Verdict::ContractOnly | Verdict::NotJudged => &[],
         }
     }
 }
 
+fn mismatch(path: &str, rule: &str, message: &str) -> Mismatch {
+    Mismatch { path: path.to_owned(), rule: rule.to_owned(), message: message.to_owned() }
+}
+
 /// The verdicts, in the order of the summary.
-const VERDICTS: [&str; 5] = ["passed", "failed", "updated", "contract only", "not judged"];
+const VERDICTS: [&str; 6] = ["passed", "failed", "error", "updated", "contract only", "not judged"];
+
+/// The confidence of the intervals.
+const INTERVAL: f64 = 0.95;
 
 impl Report {
     /// Returns the exit code; an invalid module outranks a failed test.
@@ -113,7 +137,12 @@ impl Report {
         let is_missing = self.suites.iter().any(|suite| suite.cases.is_err());
         let is_empty = self.requires_tests && self.suites.iter().any(Suite::is_empty);
         let is_unanswered = self.requires_model && self.count("contract only") + self.count("not judged") > 0;
-        if is_missing || is_empty || is_unanswered || self.count("failed") > 0 {
+        // Compared with another run, it matters whether the answers are worse, and not whether all are right.
+        let is_worse = match &self.comparison {
+            Some(comparison) => comparison.fails(),
+            None => self.count("failed") > 0,
+        };
+        if is_missing || is_empty || is_unanswered || is_worse || self.count("error") > 0 {
             Exit::Failed
         } else {
             Exit::Ok
@@ -137,14 +166,56 @@ impl Report {
         self.suites.iter().fold(Figures::default(), |sum, suite| sum.plus(&suite.figures()))
     }
 
+    /// Returns how many of the runs with an answer passed, for each case with one. Several models have no rate in common.
+    fn rates(&self) -> Vec<Rate> {
+        let is_single = self.suites.iter().all(|suite| suite.column.is_none());
+        self.suites.iter().filter(|_| is_single).flat_map(Suite::rates).collect()
+    }
+
+    /// Formats the rate of right answers, and what repeats say; empty if no case was answered.
+    pub(super) fn rate_line(&self) -> String {
+        let cases = self.rates();
+        let Some(rate) = repeat::pass_rate(&cases, INTERVAL) else { return String::new() };
+        let mut line = format!("right {:.0} %, 95 % interval {}", rate.share * 100.0, shown(&rate));
+        let runs = cases.iter().map(|case| case.cases()).max().unwrap_or_default();
+        if runs > 1
+            && let Some(all) = repeat::pass_power(&cases, runs)
+        {
+            line += &format!("; all {runs} runs of a case right {:.0} %", all * 100.0);
+        }
+        line
+    }
+
+    /// Returns the cases of which some runs passed and others failed, with their counts.
+    pub(super) fn flaky(&self) -> Vec<String> {
+        let suites = self.suites.iter();
+        let cases = suites.flat_map(|suite| suite.cases.iter().flatten().map(move |case| (suite, case)));
+        let flaky = cases.filter(|(_, case)| case.is_flaky()).map(|(suite, case)| {
+            let (passed, all) = case.passed();
+            format!("{} {}, {passed} of {all} passed", suite.title(), case.name)
+        });
+        flaky.collect()
+    }
+
     /// Formats the report as text.
     pub(super) fn describe(&self, console: &Console) -> String {
         let palette = console.out().palette;
         let mut text: String = self.suites.iter().map(|suite| suite.describe(palette)).collect();
         if self.suites.iter().any(|suite| suite.column.is_some()) {
+            for table in self.grids() {
+                text += &format!("\n{}", table.render(palette, console.out_columns()));
+            }
             text += &format!("\n{}", self.matrix().render(palette, console.out_columns()));
         }
         text += &format!("\n{}\n", palette.bold(self.summary() + &self.figures().spent()));
+        let rate = self.rate_line();
+        if !rate.is_empty() {
+            text += &format!("{}\n", palette.dim(rate));
+        }
+        self.flaky().iter().for_each(|case| text += &format!("{} {case}\n", palette.warning("flaky")));
+        for line in self.comparison.iter().flat_map(Comparison::lines) {
+            text += &format!("{line}\n");
+        }
         if self.count("contract only") > 0 {
             let hint =
                 "contract only: no model was called; use --provider NAME to run, --record to save replies";
@@ -159,13 +230,19 @@ impl Report {
 
     /// Returns the table that compares the models.
     fn matrix(&self) -> Table {
-        let mut table = Table::new(["module", "model", "passed", "input", "output", "cost", "time"]);
+        let mut table = Table::new(COMPARED);
         self.comparison().into_iter().for_each(|row| table.row(row));
         table
     }
 
+    /// Returns for each module that ran on several models a table of its cases and the models.
+    fn grids(&self) -> Vec<Table> {
+        let modules = self.suites.chunk_by(|one, other| one.module == other.module);
+        modules.filter(|suites| suites.len() > 1).filter_map(grid).collect()
+    }
+
     /// Returns the cells of the comparison: a row for each module and model, then one for each model.
-    pub(super) fn comparison(&self) -> Vec<[String; 7]> {
+    pub(super) fn comparison(&self) -> Vec<[String; 8]> {
         let mut rows: Vec<_> = self.suites.iter().map(Suite::cells).collect();
         let mut columns: Vec<&Column> = Vec::new();
         for column in self.suites.iter().filter_map(|suite| suite.column.as_ref()) {
@@ -180,24 +257,59 @@ impl Report {
     }
 
     /// Returns the row of a model for all modules.
-    fn total(&self, column: &Column) -> [String; 7] {
+    fn total(&self, column: &Column) -> [String; 8] {
         let mut figures = Figures::default();
         let mut passed = 0;
         let mut all = 0;
+        let mut cases = Vec::new();
         for suite in self.suites.iter().filter(|suite| suite.column.as_ref() == Some(column)) {
             let (suite_passed, suite_all) = suite.counts();
             passed += suite_passed;
             all += suite_all;
+            cases.extend(suite.rates());
             figures = figures.plus(&suite.figures());
         }
-        cells("all modules", column.to_string(), format!("{passed} of {all}"), &figures)
+        let counts =
+            Counted { passed: format!("{passed} of {all}"), rate: repeat::pass_rate(&cases, INTERVAL) };
+        cells("all modules", column.to_string(), counts, &figures)
     }
 }
 
+/// The columns of the comparison.
+pub(super) const COMPARED: [&str; 8] =
+    ["module", "model", "passed", "95 % interval", "input", "output", "cost", "time"];
+
+/// Formats the interval of a rate: `19 to 99 %`.
+fn shown(rate: &PassRate) -> String {
+    format!("{:.0} to {:.0} %", rate.interval.low * 100.0, rate.interval.high * 100.0)
+}
+
+/// How many runs of a row passed, and the rate of its cases.
+struct Counted {
+    passed: String,
+    rate: Option<PassRate>,
+}
+
 /// Returns the cells of a row of the comparison.
-fn cells(module: &str, model: String, passed: String, figures: &Figures) -> [String; 7] {
+fn cells(module: &str, model: String, counts: Counted, figures: &Figures) -> [String; 8] {
     let [input, output] = [figures.input(), figures.output()];
-    [module.to_owned(), model, passed, input, output, figures.shown_cost(), figures.time()]
+    let interval = counts.rate.as_ref().map(shown).unwrap_or_default();
+    [module.to_owned(), model, counts.passed, interval, input, output, figures.shown_cost(), figures.time()]
+}
+
+/// Returns the table of the cases of a module and the models on which they ran; none if it has no cases.
+fn grid(suites: &[Suite]) -> Option<Table> {
+    let cases = suites.first()?.cases.as_ref().ok()?;
+    let headings = suites.iter().filter_map(|suite| suite.column.as_ref()).map(Column::heading);
+    let mut table = Table::with_headings(std::iter::once("CASE".to_owned()).chain(headings));
+    for (index, case) in cases.iter().enumerate() {
+        let verdicts = suites.iter().map(|suite| {
+            let case = suite.cases.iter().flatten().nth(index);
+            case.map(CaseReport::short_verdict).unwrap_or_default()
+        });
+        table.row(std::iter::once(case.name.clone()).chain(verdicts));
+    }
+    Some(table)
 }
 
 impl Suite {
@@ -206,9 +318,19 @@ impl Suite {
     }
 
     /// Returns its row of the comparison.
-    fn cells(&self) -> [String; 7] {
+    fn cells(&self) -> [String; 8] {
         let model = self.column.as_ref().map(ToString::to_string).unwrap_or_default();
-        cells(&self.module, model, self.passed(), &self.figures())
+        let counts = Counted { passed: self.passed(), rate: self.rate() };
+        cells(&self.module, model, counts, &self.figures())
+    }
+
+    /// Returns how many of the runs with an answer passed, for each case with one.
+    fn rates(&self) -> Vec<Rate> {
+        self.cases.iter().flatten().filter_map(CaseReport::rate).collect()
+    }
+
+    fn rate(&self) -> Option<PassRate> {
+        repeat::pass_rate(&self.rates(), INTERVAL)
     }
 
     fn count(&self, verdict: &str) -> usize {
@@ -264,13 +386,55 @@ impl CaseReport {
             Severity::Error => Verdict::failed("", problem.rule.as_str(), &problem.message),
             Severity::Warning => Verdict::ContractOnly,
         };
-        Self { name, file: problem.file.clone(), attempts: vec![Attempt::new(verdict)] }
+        Self { name, file: problem.file.clone(), attempts: vec![Attempt::new(verdict)], required: 1 }
     }
 
-    /// Returns the first attempt that failed, otherwise the first one.
+    /// Returns the attempt that decides: one that failed if too few can pass, otherwise one that passed if enough did, otherwise one
+    /// without an answer.
     pub(super) fn decisive(&self) -> Option<&Attempt> {
-        let failed = self.attempts.iter().find(|attempt| matches!(attempt.verdict, Verdict::Failed(_)));
-        failed.or_else(|| self.attempts.first())
+        let find = |is_it: fn(&Verdict) -> bool| self.attempts.iter().find(|attempt| is_it(&attempt.verdict));
+        if self.failed_runs() + self.required > self.attempts.len() {
+            return find(|verdict| matches!(verdict, Verdict::Failed(_)));
+        }
+        if self.passed().0 >= self.required {
+            return find(Verdict::is_passed);
+        }
+        find(|verdict| matches!(verdict, Verdict::Error(_)))
+            .or_else(|| find(|verdict| matches!(verdict, Verdict::ContractOnly | Verdict::NotJudged)))
+            .or_else(|| self.attempts.first())
+    }
+
+    fn failed_runs(&self) -> usize {
+        self.attempts.iter().filter(|attempt| matches!(attempt.verdict, Verdict::Failed(_))).count()
+    }
+
+    /// Returns how many of the runs with an answer passed; none if no run has one.
+    fn rate(&self) -> Option<Rate> {
+        let is_wrong =
+            |attempt: &&Attempt| attempt.figures.is_some() && matches!(attempt.verdict, Verdict::Failed(_));
+        let passed = self.passed().0;
+        let answered = passed + self.attempts.iter().filter(is_wrong).count();
+        Rate::new(passed as u64, answered as u64).filter(|_| answered > 0)
+    }
+
+    /// Formats the exact interval of the rate at which the case passes: `28 to 99 %`.
+    fn interval(&self) -> Option<String> {
+        let interval = interval::exact(self.rate()?, INTERVAL);
+        Some(format!("{:.0} to {:.0} %", interval.low * 100.0, interval.high * 100.0))
+    }
+
+    /// Whether some runs passed and others failed.
+    pub(super) fn is_flaky(&self) -> bool {
+        self.passed().0 > 0 && self.failed_runs() > 0
+    }
+
+    /// Formats the verdict for a table: `passed`, `failed 2 of 5`.
+    fn short_verdict(&self) -> String {
+        let verdict = self.verdict().as_str();
+        match self.passed() {
+            (passed, all) if all > 1 => format!("{verdict} {passed} of {all}"),
+            _ => verdict.to_owned(),
+        }
     }
 
     /// Returns the verdict of the decisive attempt.
@@ -291,7 +455,7 @@ impl CaseReport {
     /// Returns the number of runs that passed, and of all.
     pub(super) fn passed(&self) -> (usize, usize) {
         let verdicts = self.attempts.iter().map(|attempt| &attempt.verdict);
-        let passed = verdicts.filter(|verdict| matches!(verdict, Verdict::Passed | Verdict::Updated));
+        let passed = verdicts.filter(|verdict| verdict.is_passed());
         (passed.count(), self.attempts.len())
     }
 
@@ -308,7 +472,8 @@ impl CaseReport {
             return figures.time();
         }
         let (passed, all) = self.passed();
-        format!("{passed} of {all} passed, {}{}", figures.time(), figures.confidence())
+        let interval = self.interval().map(|interval| format!(" ({interval})")).unwrap_or_default();
+        format!("{passed} of {all} passed{interval}, {}{}", figures.time(), figures.confidence())
     }
 
     fn describe(&self, palette: Palette) -> String {
@@ -316,7 +481,7 @@ impl CaseReport {
         let shown = format!("{:<13}", verdict.as_str());
         let shown = match verdict {
             Verdict::Passed => palette.success(shown),
-            Verdict::Failed(_) => palette.error(shown),
+            Verdict::Failed(_) | Verdict::Error(_) => palette.error(shown),
             Verdict::Updated | Verdict::ContractOnly | Verdict::NotJudged => palette.warning(shown),
         };
         let facts = Some(self.facts()).filter(|facts| !facts.is_empty());
@@ -339,8 +504,25 @@ impl ToJson for Report {
                 w.field(&verdict.replace(' ', "_"), &(self.count(verdict) as u64));
             }
             w.field("cost", &self.figures().cost());
+            self.figures().write_spent(w.key("spent"));
+            write_rate(w, repeat::pass_rate(&self.rates(), INTERVAL));
+            if let Some(comparison) = &self.comparison {
+                w.field("baseline", comparison);
+            }
             w.field("modules", &Array(&self.suites));
         });
+    }
+}
+
+/// Writes the rate of right answers with its exact interval; null if no case was answered.
+fn write_rate(w: &mut Writer<'_>, rate: Option<PassRate>) {
+    match rate {
+        Some(PassRate { share, cases, interval }) => w.key("rate").object(|w| {
+            w.field("right", &share);
+            w.field("cases", &cases);
+            w.field("interval", &[interval.low, interval.high][..]);
+        }),
+        None => w.key("rate").null(),
     }
 }
 
@@ -351,6 +533,7 @@ impl ToJson for Suite {
             w.field("module", &self.module);
             w.optional("provider", &self.column.as_ref().map(|column| column.provider.as_str()));
             w.optional("model", &self.column.as_ref().map(|column| column.model.as_str()));
+            write_rate(w, self.rate());
             match &self.cases {
                 Ok(cases) => w.field("cases", &Array(cases)),
                 Err(error) => w.field("error", error),
@@ -368,6 +551,7 @@ impl ToJson for CaseReport {
             let (passed, all) = self.passed();
             w.field("runs", &(all as u64));
             w.field("passed_runs", &(passed as u64));
+            w.field("flaky", &self.is_flaky());
             if let Some(figures) = self.figures() {
                 figures.write_members(w);
             }
@@ -375,143 +559,5 @@ impl ToJson for CaseReport {
             let answer = self.decisive().and_then(|attempt| attempt.answer.as_ref());
             w.optional("answer", &answer.map(Answer::found_value));
         });
-    }
-}
-
-/// What one or more runs took.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Figures {
-    /// The number of runs.
-    runs: u32,
-    /// The time of all runs in milliseconds.
-    pub(super) time_ms: u64,
-    /// The tokens of all runs; none if one did not report them.
-    usage: Option<Usage>,
-    /// The lowest and the highest confidence.
-    confidence: Option<(f64, f64)>,
-    /// The runs whose first reply of the model met the contract.
-    pub(super) conforming: u32,
-    /// The runs without an answer of the model: the provider failed, or a limit was reached.
-    unanswered: u32,
-}
-
-impl Figures {
-    /// Creates the figures of one run.
-    pub(super) fn new(envelope: &Envelope) -> Self {
-        let meta = &envelope.meta;
-        let is_unanswered = envelope.error().is_some_and(is_about_provider);
-        let is_conforming =
-            !is_unanswered && meta.runtime.attempts.is_none() && !envelope.error().is_some_and(is_violation);
-        Self {
-            runs: 1,
-            conforming: u32::from(is_conforming),
-            unanswered: u32::from(is_unanswered),
-            time_ms: meta.runtime.processing_time_ms.unwrap_or_default(),
-            usage: meta.runtime.usage.clone(),
-            confidence: meta.confidence.map(|confidence| (confidence, confidence)),
-        }
-    }
-
-    /// Returns the figures of both.
-    pub(super) fn plus(&self, other: &Self) -> Self {
-        let usage = match (&self.usage, &other.usage) {
-            (Some(one), Some(other)) => Some(one.plus(other)),
-            _ if self.runs == 0 => other.usage.clone(),
-            _ if other.runs == 0 => self.usage.clone(),
-            _ => None,
-        };
-        let confidence = match (self.confidence, other.confidence) {
-            (Some((low, high)), Some((other_low, other_high))) => {
-                Some((low.min(other_low), high.max(other_high)))
-            }
-            (one, other) => one.or(other),
-        };
-        Self {
-            runs: self.runs + other.runs,
-            time_ms: self.time_ms + other.time_ms,
-            usage,
-            confidence,
-            conforming: self.conforming + other.conforming,
-            unanswered: self.unanswered + other.unanswered,
-        }
-    }
-
-    /// Formats the time of one run, on average: `320 ms`.
-    pub(super) fn time(&self) -> String {
-        format!("{} ms", self.time_ms / u64::from(self.runs.max(1)))
-    }
-
-    /// Formats the input tokens.
-    pub(super) fn input(&self) -> String {
-        self.usage.as_ref().map_or_else(|| "unknown".to_owned(), |usage| usage.input_tokens.to_string())
-    }
-
-    /// Formats the output tokens.
-    pub(super) fn output(&self) -> String {
-        self.usage.as_ref().map_or_else(|| "unknown".to_owned(), |usage| usage.output_tokens.to_string())
-    }
-
-    /// Formats the share of runs whose first reply met the contract: `3 of 4`.
-    pub(super) fn conforming(&self) -> String {
-        format!("{} of {}", self.conforming, self.runs - self.unanswered)
-    }
-
-    /// Returns the input and output tokens together, if they are known.
-    pub(super) fn tokens(&self) -> Option<u64> {
-        self.usage.as_ref().map(|usage| usage.input_tokens + usage.output_tokens)
-    }
-
-    /// Returns the cost of all runs, if it is known.
-    pub(super) fn cost(&self) -> Option<Cost> {
-        self.usage.as_ref()?.cost
-    }
-
-    /// Formats the cost of all runs.
-    pub(super) fn shown_cost(&self) -> String {
-        self.cost().map_or_else(|| "unknown".to_owned(), |cost| cost.to_string())
-    }
-
-    /// Formats the tokens and the cost of all runs, if they are known: ` · 10 input and 14 output tokens · $0.0002`.
-    pub(super) fn spent(&self) -> String {
-        let Some(usage) = &self.usage else { return String::new() };
-        let cost = usage.cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
-        format!(" · {} input and {} output tokens{cost}", usage.input_tokens, usage.output_tokens)
-    }
-
-    /// Formats the range of the confidence: `, confidence 0.8 to 0.95`.
-    pub(super) fn confidence(&self) -> String {
-        match self.confidence {
-            Some((low, high)) if low < high => format!(", confidence {low} to {high}"),
-            Some((low, _)) => format!(", confidence {low}"),
-            None => String::new(),
-        }
-    }
-
-    /// Writes them as members of a JSON object.
-    pub(super) fn write_members(&self, w: &mut Writer<'_>) {
-        w.field("time_ms", &(self.time_ms / u64::from(self.runs.max(1))));
-        w.optional("usage", &self.usage);
-        if let Some((low, high)) = self.confidence {
-            w.field("min_confidence", &low);
-            w.field("max_confidence", &high);
-        }
-    }
-}
-
-/// Whether an error says that no model answered: the provider, a limit or the runtime failed, or the reply broke off.
-fn is_about_provider(error: &ErrorBody) -> bool {
-    match &error.code {
-        ErrorCode::Standard(Code::StreamInterrupted | Code::StreamTimeout) => true,
-        ErrorCode::Standard(code) => code.category() == Category::Runtime,
-        ErrorCode::Declared(_) => false,
-    }
-}
-
-/// Whether an error says that the answer of the model is not what the contract requires, or was cut.
-fn is_violation(error: &ErrorBody) -> bool {
-    match &error.code {
-        ErrorCode::Standard(Code::ParseError | Code::TokenLimit) => true,
-        ErrorCode::Standard(code) => code.category() == Category::Output,
-        ErrorCode::Declared(_) => false,
     }
 }
