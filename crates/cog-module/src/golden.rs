@@ -1,6 +1,7 @@
 //! Golden tests: an input and the expected answer (docs/spec/golden-tests.md).
 
 mod expected;
+pub mod import;
 
 use std::{collections::HashSet, path::PathBuf};
 

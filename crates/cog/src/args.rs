@@ -59,7 +59,7 @@ pub(crate) use self::{
     },
     run::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, Required,
-        RunArgs, TestArgs, ToolArgs,
+        RunArgs, TestArgs, TestCommand, TestCommandArgs, TestImportArgs, ToolArgs,
     },
     serve::{HealthcheckArgs, OfferedArgs, ServeArgs},
 };
@@ -157,7 +157,7 @@ pub(crate) enum Command {
     #[cfg(feature = "nats")]
     Jobs(QueueArgs),
     /// Run the golden tests of modules
-    Test(TestArgs),
+    Test(Box<TestCommandArgs>),
     /// Measure what the confidence of a module is worth, and find a threshold
     Calibrate(CalibrateArgs),
     /// Show past runs, or run one again

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use cog_spec::{ChunkType, OnViolation, Risk};
 
 use super::{GenerationArgs, ModelArgs, batch::dollars, keyword, model::providers};
@@ -295,7 +295,9 @@ pub(crate) enum ReportFormat {
 
 /// `cog test`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 A golden test is a pair of files, tests/NAME.input.json and tests/NAME.expected.json. With --provider, the test calls \
 the model; otherwise, it replays the recording tests/NAME.cassette. Without a provider or a recording, it only checks both \
 files against the schema, and reports `contract only` instead of `passed`.
@@ -311,7 +313,47 @@ Examples:
   cog test my-module --provider openai,anthropic --matrix --format html -o report.html
   cog test my-module --provider openai --model gpt-6-luna,gpt-6-sol --matrix
   cog test my-module --provider openai --forms --keep
-  cog test my-module --provider openai --update")]
+  cog test my-module --provider openai --update"
+)]
+pub(crate) struct TestCommandArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<TestCommand>,
+    #[command(flatten)]
+    pub(crate) test: TestArgs,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TestCommand {
+    /// Write golden tests from a CSV, JSON Lines or promptfoo file
+    Import(TestImportArgs),
+}
+
+/// `cog test import`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A table has columns with the names of input fields, and `expected.FIELD` for fields of the answer. `expected` is a whole \
+answer as JSON, or the value of its only field; `judge` is a criterion for a model; `name` is the name of the case. JSON \
+objects have the same members, or `input` and `expected`.
+
+Of promptfoo, equals, not-equals, contains, contains-all, regex, is-json with one path, and llm-rubric are read. Other \
+assertions are listed and left out. A case whose input has a golden test is left out.
+
+Examples:
+  cog test import cases.csv my-module
+  cog test import cases.jsonl ./my-module
+  cog test import promptfooconfig.yaml my-module")]
+pub(crate) struct TestImportArgs {
+    /// File with the cases: .csv, .tsv, .jsonl, .json, or .yaml of promptfoo
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Module name, or path of its directory [default: the working directory]
+    #[arg(value_name = "MODULE")]
+    pub(crate) module: Option<String>,
+}
+
+/// `cog test` without a subcommand.
+#[derive(Debug, Args)]
 pub(crate) struct TestArgs {
     /// Module names, or paths of their directories [default: the working directory]
     #[arg(value_name = "MODULE")]

@@ -6,6 +6,7 @@ mod case;
 mod figures;
 mod formats;
 mod forms;
+mod import;
 mod last;
 mod plan;
 mod report;
@@ -28,14 +29,26 @@ use self::{
 };
 use super::{emit, runtime};
 use crate::{
-    args::{ReportFormat, Required, TestArgs},
+    args::{ReportFormat, Required, TestArgs, TestCommand, TestCommandArgs},
     commands::runtime::load_run_settings,
     error::{CliError, Exit},
     output::{Console, Progress},
 };
 
+/// Runs the subcommand, or the golden tests.
+pub(crate) fn test(
+    args: &TestCommandArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    match &args.command {
+        Some(TestCommand::Import(args)) => import::import(args, environment, console),
+        None => run(&args.test, environment, console),
+    }
+}
+
 /// Runs the golden tests of the modules and reports on them.
-pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+fn run(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.output.as_deref())?;
     forms::check(args)?;
     check_required(args)?;

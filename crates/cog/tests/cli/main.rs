@@ -75,6 +75,8 @@ mod streams;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod test_import;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tools;
