@@ -34,8 +34,19 @@ pub(super) fn precedes(before: &str, has_called: bool) -> bool {
     let window = before.get(start..).unwrap_or_default();
     match window.trim_end().strip_suffix('(') {
         Some(before) => is_function(before),
-        None => is_label(window, has_called),
+        None => is_recipient(window) || is_label(window, has_called),
     }
+}
+
+/// Returns whether text ends with the recipient of a call whose marks were not decoded, glued to the object: `functions.find:0`,
+/// `call:find`.
+fn is_recipient(window: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let rest = window.trim_end_matches(is_part);
+    let recipient = window.get(rest.len()..).unwrap_or_default();
+    let name = ["functions.", "call:"].iter().find_map(|prefix| recipient.strip_prefix(prefix));
+    let starts = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    name.is_some_and(|name| starts(name) && !name.ends_with([':', '.']))
 }
 
 /// Returns whether text ends with the name of a function. A word of a sentence has a space before the parenthesis.
@@ -145,6 +156,8 @@ mod tests {
             "TOOL_CALL: find ",
             "Function call: \"find\" ",
             "<response id=\"1\">TOOL_CALL: find ",
+            "functions.find:0",
+            "call:find",
             "toolCall：\n",
             "Next tool call 2:\n\n```json\n",
             "Thought: a\nTool_Input:",
@@ -173,6 +186,12 @@ mod tests {
             "1(",
             "Action Input: the words of a sentence ",
             "Tool call: none\n",
+            "Please call: ",
+            "call: ",
+            "my functions. ",
+            "It is from functions.look_up: ",
+            "It is from functions.look_up:\n",
+            "json",
             "Tool call: none.\n```json\n",
         ] {
             assert!(!precedes(before, false), "{before}");

@@ -166,6 +166,7 @@ fn arguments_of_calls_in_words_are_no_answer() {
         "TOOL_CALL: look_up DRAFT\nTOOL_CALL: look_up DRAFT",
         "Tool call 1 = `look_up` DRAFT",
         "Function call:\nDRAFT",
+        "functions.look_up:0DRAFT",
         "<unused94>thought\nMaybe DRAFT. <unused95>look_up(DRAFT)",
     ] {
         assert_eq!(read(call), Err(SyntaxErrorKind::OnlyToolCall), "{call}");
