@@ -241,7 +241,10 @@ impl<S: Sink> BatchRun<'_, S> {
         if self.batch.allows_changes {
             self.summary.left_out.from = Some(self.summary.rows.read);
         }
-        self.summary.absent = self.rows.absent();
+        // Rows with an earlier result were not parsed.
+        if self.summary.rows.earlier == 0 {
+            self.summary.absent = self.rows.absent();
+        }
         self.summary.stopped = self.stop;
         self.summary
     }

@@ -240,7 +240,7 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
     }
     for name in &summary.absent {
         console.note(&format!(
-            "no row has a member `{name}`, which --id or --keep names: it is null in each result"
+            "no row that was read has a member `{name}`, which --id or --keep names: it is null in each result"
         ));
     }
     if rows.excluded > 0 && rows.excluded == rows.read {

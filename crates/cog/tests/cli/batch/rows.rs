@@ -469,7 +469,7 @@ fn misspelt_member_of_lines_is_named() {
     let output = { output }.output().unwrap();
     assert_eq!((codes(&results(&output)), output.status.code()), (vec!["ok", "ok"], Some(0)));
     let text = stderr(&output);
-    assert!(text.contains("no row has a member `ulr`") && !text.contains("`url`"), "{text}");
+    assert!(text.contains("no row that was read has a member `ulr`") && !text.contains("`url`"), "{text}");
 }
 
 #[test]
