@@ -12,7 +12,7 @@ use cog_media::{
 };
 use cog_module::Module;
 use cog_schema::{MediaSlot, Placement};
-use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
+use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode, media_type::canonical};
 
 use crate::error;
 
@@ -342,8 +342,11 @@ impl Output {
                 found.push((member, stated.to_json().len(), fact.map_or(0, |fact| fact.to_json().len())));
             }
         }
+        // Another name of the type states the same.
         let media_type = self.media.media_type();
-        if let Some(stated) = stated("media_type").filter(|stated| stated.as_str() != Some(media_type)) {
+        let is_other =
+            |stated: &Node<'_>| stated.as_str().is_none_or(|name| canonical(name) != canonical(media_type));
+        if let Some(stated) = stated("media_type").filter(is_other) {
             found.push(("media_type", stated.to_json().len(), media_type.to_json().len()));
         }
         found

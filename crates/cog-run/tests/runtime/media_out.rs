@@ -232,6 +232,7 @@ fn repairs(envelope: &Envelope) -> Vec<String> {
 async fn each_corrected_fact_of_written_media_is_in_the_ledger() {
     for (facts, expected) in [
         (json!({ "width": 1, "height": 1, "duration_ms": null }), vec![]),
+        (json!({ "media_type": "image/x-png" }), vec![]),
         (json!({ "width": 640, "height": 1 }), vec!["media_fact data.image.width 3 1"]),
         (
             json!({ "width": 1, "height": 48, "duration_ms": 5 }),
