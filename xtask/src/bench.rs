@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod batch;
 pub(crate) mod commands;
+pub(crate) mod trust;
 
 use std::process::Command;
 

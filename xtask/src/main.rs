@@ -41,6 +41,7 @@ usage: cargo xtask COMMAND
   bench model         count the accepted answers of a random and of a real model
   bench python        measure the Python package, beside the Rust call and other packages
   bench replies       compare the parser of replies with those of other projects
+  bench trust         simulate how often the promise of a calibrated threshold is broken
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
@@ -88,6 +89,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["bench", "model"] => engine::bench(),
         ["bench", "python"] => python::bench(),
         ["bench", "replies"] => replies::compare(),
+        ["bench", "trust"] => bench::trust::run(),
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
