@@ -66,17 +66,17 @@ pub(crate) fn refused(rules: &AnswerRules, parsed: ParsedReply, violations: &[Vi
 }
 
 /// Fails an answer that conforms to its contract, and not to the checks of the program.
-pub(crate) fn unless_faulty(
+pub(crate) fn unless_rejected(
     rules: &AnswerRules,
     success: Success,
-    faults: &[Violation],
+    rejected: &[Violation],
 ) -> Result<Success, Box<Failure>> {
-    if faults.is_empty() {
+    if rejected.is_empty() {
         return Ok(success);
     }
     let Success { data, repairs, warnings, .. } = success;
     let partial_data = repair::partial_data(rules, &data, data.node());
-    Err(Box::new(Failure { partial_data, repairs, warnings, ..Failure::new(error::from_checks(faults)) }))
+    Err(Box::new(Failure { partial_data, repairs, warnings, ..Failure::new(error::from_checks(rejected)) }))
 }
 
 /// Returns the partial data of a reply that was parsed to its end.

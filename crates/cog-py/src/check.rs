@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_json::{ToJson as _, Value};
-use cog_run::{AnswerCheck, AnswerFault, CheckFuture};
+use cog_run::{AnswerCheck, CheckFuture, CheckViolation};
 use cog_spec::{Code, ErrorBody};
 use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyString};
 
@@ -41,14 +41,14 @@ impl NativeCheck {
 }
 
 impl FunctionCheck {
-    async fn run(&self, data: Value) -> Result<Vec<AnswerFault>, ErrorBody> {
+    async fn run(&self, data: Value) -> Result<Vec<CheckViolation>, ErrorBody> {
         let called = self.callback.call(move |py| {
             let text = PyString::new(py, &data.to_json());
             Ok(vec![to_python(py, data.node())?.unbind(), text.into_any().unbind()])
         });
-        let found = called.await.and_then(|found| attached(|py| faults(found.bind(py))));
+        let found = called.await.and_then(|found| attached(|py| violations(found.bind(py))));
         match found.map_err(|error| failed(&error)) {
-            Ok(faults) => Ok(faults),
+            Ok(violations) => Ok(violations),
             Err(Some(error)) => Err(error),
             // The caller of the run notices it now, and drops this future.
             Err(None) => std::future::pending().await,
@@ -62,11 +62,11 @@ impl AnswerCheck for FunctionCheck {
     }
 }
 
-fn faults(found: &Bound<'_, PyAny>) -> PyResult<Vec<AnswerFault>> {
+fn violations(found: &Bound<'_, PyAny>) -> PyResult<Vec<CheckViolation>> {
     let caller = Caller::current()?;
     let found: Vec<(String, String)> = found.extract()?;
     let found = found.into_iter();
-    Ok(found.map(|(path, message)| AnswerFault { path, message: caller.redact(&message) }).collect())
+    Ok(found.map(|(path, message)| CheckViolation { path, message: caller.redact(&message) }).collect())
 }
 
 /// Returns an exception of the check itself as the error of the run; none if it ends the run.

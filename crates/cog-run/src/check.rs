@@ -9,7 +9,7 @@ use cog_spec::ErrorBody;
 ///
 /// What it finds is sent to the model with the request for another answer. After the last attempt, the run fails with E3006.
 pub trait AnswerCheck: Send + Sync {
-    /// Returns the faults of the data of an answer; none of a right one. Dropping the future cancels the check, which happens when
+    /// Returns what is wrong in the data of an answer; none of a right one. Dropping the future cancels the check, which happens when
     /// the run times out or is cancelled. It runs in the task of the run, so that it must not block.
     ///
     /// # Errors
@@ -18,11 +18,11 @@ pub trait AnswerCheck: Send + Sync {
 }
 
 /// The future of a check.
-pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<AnswerFault>, ErrorBody>> + Send + 'a>>;
+pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<CheckViolation>, ErrorBody>> + Send + 'a>>;
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerFault {
+pub struct CheckViolation {
     /// The path of the value: `data.total`.
     pub path: String,
     /// What is wrong, for the model.

@@ -66,7 +66,7 @@ pub use crate::{
     budget::{Budget, BudgetLimits, BudgetUsage, ClientBudgets},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
-    check::{AnswerCheck, AnswerFault, CheckFuture},
+    check::{AnswerCheck, CheckFuture, CheckViolation},
     client_rules::{ClientRules, ModelAccess},
     context::{RecoveryOffer, RunContext},
     input::RunInput,

@@ -27,7 +27,7 @@ pub struct PendingReply {
     /// Media that the answer must not contain.
     refused: Vec<Violation>,
     /// What the checks of the program found.
-    faults: Vec<Violation>,
+    rejected: Vec<Violation>,
     warnings: Vec<Warning>,
 }
 
@@ -37,7 +37,14 @@ impl PendingReply {
         attempt_text: AttemptText,
         ended: Result<CompleteReply, Box<Failure>>,
     ) -> Self {
-        Self { assembler, attempt_text, ended, refused: Vec::new(), faults: Vec::new(), warnings: Vec::new() }
+        Self {
+            assembler,
+            attempt_text,
+            ended,
+            refused: Vec::new(),
+            rejected: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Returns the model that answered, without its provider.
@@ -164,8 +171,8 @@ impl PendingReply {
     /// Rejects an answer that its contract accepts, for what a check of the program found. It is requested again like an answer that
     /// violates its contract, and fails with E3006 after the last attempt.
     pub fn reject(&mut self, path: &str, message: &str) {
-        let fault = error::violation(path, "check", message);
-        self.faults.push(Violation { code: Code::ConstraintViolation, ..fault });
+        let violation = error::violation(path, "check", message);
+        self.rejected.push(Violation { code: Code::ConstraintViolation, ..violation });
     }
 
     /// Adds a warning.
@@ -175,9 +182,9 @@ impl PendingReply {
 
     /// Checks the reply and emits the last chunks.
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
-        let Self { mut assembler, attempt_text, ended, refused, faults, mut warnings } = self;
+        let Self { mut assembler, attempt_text, ended, refused, rejected, mut warnings } = self;
         let usage = assembler.spent.clone();
-        let ended = ended.and_then(|complete| assembler.finalize(complete, &refused, &faults));
+        let ended = ended.and_then(|complete| assembler.finalize(complete, &refused, &rejected));
         match ended.map_err(|failure| failure.without(&assembler.rules.keys)) {
             Ok(success) => {
                 warnings.extend(success.warnings);
@@ -248,14 +255,14 @@ impl Assembler {
         &mut self,
         complete: CompleteReply,
         refused: &[Violation],
-        faults: &[Violation],
+        rejected: &[Violation],
     ) -> Result<Success, Box<Failure>> {
         let CompleteReply { parsed, listener, is_complete, placed } = complete;
         // The data that a model sends with an error are not those that were emitted.
         let is_complete = is_complete && parsed.shape != Shape::Envelope { ok: false };
         let finalized = match refused {
             [] => finalize::finalize(&self.rules, parsed)
-                .and_then(|success| finalize::unless_faulty(&self.rules, success, faults)),
+                .and_then(|success| finalize::unless_rejected(&self.rules, success, rejected)),
             refused => Err(finalize::refused(&self.rules, parsed, refused)),
         };
         match &finalized {

@@ -15,7 +15,7 @@ from . import _cognitive, _types
 from ._errors import DataError
 from ._fields import fields_of, hints_of, is_pydantic
 
-Faults = list[tuple[str, str]]
+Violations = list[tuple[str, str]]
 
 #: Types whose values the schema of an answer describes completely.
 _DESCRIBED = (Any, object, None, types.NoneType, str, int, float, bool, decimal.Decimal, dict, list, tuple, Mapping, Sequence)
@@ -66,40 +66,40 @@ class _Checks:
         self.functions = functions
         self.input = input
 
-    def in_thread(self, data: Any, text: str) -> Faults:
-        value, faults = self.converted(data, text)
-        for function in () if faults else self.functions:
+    def in_thread(self, data: Any, text: str) -> Violations:
+        value, violations = self.converted(data, text)
+        for function in () if violations else self.functions:
             try:
                 function(value, **self.fields(function))
             except (ValueError, AssertionError) as error:
-                faults += self.faults(error)
-        return faults
+                violations += self.violations(error)
+        return violations
 
-    async def in_loop(self, data: Any, text: str) -> Faults:
-        value, faults = self.converted(data, text)
-        for function in () if faults else self.functions:
+    async def in_loop(self, data: Any, text: str) -> Violations:
+        value, violations = self.converted(data, text)
+        for function in () if violations else self.functions:
             try:
                 done = function(value, **self.fields(function))
                 if inspect.isawaitable(done):
                     await done
             except (ValueError, AssertionError) as error:
-                faults += self.faults(error)
-        return faults
+                violations += self.violations(error)
+        return violations
 
-    def converted(self, data: Any, text: str) -> tuple[Any, Faults]:
+    def converted(self, data: Any, text: str) -> tuple[Any, Violations]:
         """Returns the answer as its type, or what the type says against it. The checks get an object that nobody else has."""
         try:
             return _types.to_type(data, text, self.kind), []
         except DataError as error:
             cause = error.__cause__
             root = error.path.removesuffix(_place(error)) if cause else error.path
-            return None, (_types.faults_of(cause, root) if cause else []) or [(error.path, error.reason)]
+            return None, (_types.violations_of(cause, root) if cause else []) or [(error.path, error.reason)]
 
-    def faults(self, error: BaseException) -> Faults:
+    def violations(self, error: BaseException) -> Violations:
         path = "data.result" if isinstance(self.kind, _types.Wrapped) else "data"
         if isinstance(error, DataError):
             return [(error.path, error.reason)]
-        return _types.faults_of(error, path) or [(path, str(error) or type(error).__name__)]
+        return _types.violations_of(error, path) or [(path, str(error) or type(error).__name__)]
 
     def fields(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Returns the fields of the input that a check takes."""
@@ -114,5 +114,5 @@ class _Checks:
 
 def _place(error: DataError) -> str:
     """Returns the end of a path that comes from Pydantic."""
-    faults = _types.faults_of(error.__cause__, "") if error.__cause__ else []
-    return faults[0][0] if faults else ""
+    violations = _types.violations_of(error.__cause__, "") if error.__cause__ else []
+    return violations[0][0] if violations else ""

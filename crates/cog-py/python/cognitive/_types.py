@@ -311,18 +311,18 @@ def _validated(validate: Callable[[str], Any], text: str, path: str) -> Any:
     try:
         return validate(text)
     except ValueError as error:
-        faults = faults_of(error, path)
-        if not faults:
+        violations = violations_of(error, path)
+        if not violations:
             raise
-        raise DataError(*faults[0]) from error
+        raise DataError(*violations[0]) from error
 
 
-def faults_of(error: BaseException, path: str) -> list[tuple[str, str]]:
+def violations_of(error: BaseException, path: str) -> list[tuple[str, str]]:
     """Returns everything that an error of Pydantic says, each with its path; nothing for another error."""
     if not hasattr(error, "errors") or not hasattr(error, "title"):
         return []
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [(path + "".join(map(_step, fault["loc"])), fault["msg"].removeprefix("Value error, ")) for fault in found]
+    return [(path + "".join(map(_step, violation["loc"])), violation["msg"].removeprefix("Value error, ")) for violation in found]
 
 
 def _step(step: Any) -> str:

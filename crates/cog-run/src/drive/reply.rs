@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{Driver, State};
 use crate::{
-    AnswerFault, CancelReason, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request,
+    CancelReason, CheckViolation, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request,
 };
 
 /// A reply with one timer for all its deadlines.
@@ -214,7 +214,7 @@ impl Driver {
             }
             Ok(found)
         });
-        for AnswerFault { path, message } in Box::pin(found).await? {
+        for CheckViolation { path, message } in Box::pin(found).await? {
             pending.reject(&path, &message);
         }
         Ok(())

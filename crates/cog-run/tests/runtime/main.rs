@@ -7,6 +7,7 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod checks;
 mod composition;
 mod context;
 mod costs;
