@@ -21,7 +21,9 @@ const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
 /// Have objects that inputs contain, and types that answers become.
 const PEERS: &[&str] = &[
     "attrs==26.1.0",
+    "fastapi==0.165.0",
     "gevent==26.9.0",
+    "httpx==0.28.1",
     "numpy==2.4.6",
     "pandas==3.1.1",
     "pillow==13.0.0",
