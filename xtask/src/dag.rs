@@ -14,6 +14,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-json", &[]),
     ("cog-spec", &["cog-json"]),
     ("cog-schema", &["cog-json", "cog-spec"]),
+    ("cog-rules", &["cog-json", "cog-schema"]),
     ("cog-harmony", &["cog-json", "cog-spec"]),
     ("cog-answer", &["cog-json", "cog-spec", "cog-schema", "cog-harmony"]),
     // Sources are read in place, in the input, so that base64 is not copied; reports are written for meta.
@@ -24,7 +25,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
     ("cog-contract", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-trust"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
-    ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module"]),
+    ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-rules"]),
     (
         "cog-run",
         &[
@@ -127,6 +128,7 @@ const PURE: &[&str] = &[
     "cog-json",
     "cog-spec",
     "cog-schema",
+    "cog-rules",
     "cog-harmony",
     "cog-answer",
     "cog-trust",

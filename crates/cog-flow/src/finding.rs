@@ -3,9 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use cog_module::{Diagnostic, Locator, Module, Rule, Severity};
+use cog_rules::TextError;
 use cog_spec::{Code, ErrorBody};
-
-use crate::cursor::TextError;
 
 /// A finding of a check: an error prevents every run.
 #[derive(Debug, Clone)]

@@ -1,8 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
-mod condition;
-mod cursor;
 mod draw;
 mod finding;
 mod flow;
@@ -16,8 +14,7 @@ mod typing;
 
 pub use self::flow::{Lookup, LookupError};
 pub use check::{CheckResult, check};
-pub use condition::Condition;
-pub use cursor::TextError;
+pub use cog_rules::{Condition, TextError};
 pub use draw::{Diagram, DiagramEdge, DiagramField, DiagramNode, EdgeKind, NodeKind};
 pub use finding::Finding;
 pub use flow::Flow;

@@ -14,6 +14,7 @@ use std::{
 };
 
 use cog_module::{Module, Rule};
+use cog_rules::ValuePath;
 use cog_spec::{Code, Composition, Pattern, Tier};
 
 pub(crate) use self::parts::PartDraft;
@@ -25,7 +26,6 @@ use self::{
 use crate::{
     Answer, Callee, Condition, PlanId, Selection, Step,
     finding::{Finding, FindingLocation, Findings},
-    json_path::ValuePath,
 };
 
 /// Returns the names of the modules that the composition and the prompt of a module run, with their fallbacks. They need not

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use cog_json::{Kind, Limits, Node, Value, Writer};
 use cog_module::PromptPart;
+use cog_rules::ValuePath;
 use cog_spec::Aggregate;
 
 use crate::{
     Callee, Items, Iteration, PathError, Plan, Route, Selection, Source, Step,
-    json_path::{Document, MAX_ELEMENTS, ValuePath},
+    json_path::{Document, MAX_ELEMENTS},
 };
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.

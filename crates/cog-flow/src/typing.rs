@@ -2,21 +2,20 @@
 
 mod passed;
 mod reach;
+mod select;
 mod sources;
-mod static_type;
-mod values;
 
 use std::ops::Range;
 
 use cog_json::{Limits, Path, Value, Writer};
 use cog_module::{Module, PromptPart, Rule};
+use cog_rules::{StaticType, ValuePath};
 use cog_schema::{Types, Violation};
 
-pub(crate) use self::{sources::Sources, static_type::StaticType};
+pub(crate) use self::{select::Select, sources::Sources};
 use crate::{
     Callee, Condition, Finding, Flow, Plan, Step,
     finding::{FindingLocation, Findings},
-    json_path::ValuePath,
 };
 
 /// Returns the mappings, conditions and references that do not fit the schemas.
@@ -89,11 +88,21 @@ fn check_condition(
     document: &StaticType<'_>,
     effect: &str,
 ) -> Vec<Finding> {
-    let findings = values::check(pointer, condition, document);
+    let findings = misfits(pointer, condition, document);
     if findings.is_empty() && sources.plan.is_complete {
         return Vec::from_iter(reach::check(pointer, condition, document, effect));
     }
     findings
+}
+
+/// Returns the parts of a condition that do not fit the schemas.
+fn misfits(pointer: &str, condition: &Condition, document: &StaticType<'_>) -> Vec<Finding> {
+    let pointer = format!("/composition{pointer}");
+    let finding = |error| {
+        let text = condition.text();
+        Finding::invalid_text(Rule::CompositionCondition, pointer.clone(), "condition", text, error)
+    };
+    cog_rules::check(condition, document).into_iter().map(finding).collect()
 }
 
 /// Checks what the calls of the prompt pass on, and that references read members that the results have.

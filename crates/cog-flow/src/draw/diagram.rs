@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use cog_module::PromptPart;
+use cog_rules::{StaticType, ValuePath};
 
 use crate::{
     Answer, Callee, Flow, Plan, PlanId, Source, Step, Target,
-    json_path::ValuePath,
     mapping::MappedField,
-    typing::{Sources, StaticType},
+    typing::{Select as _, Sources},
 };
 
 /// A drawing of a composition, before it has a format.

@@ -1,10 +1,10 @@
 //! What gives the value of a field: `$.notes ?? 'none'`.
 
 use cog_json::Value;
+use cog_rules::{Cursor, TextError};
 
 use crate::{
     PathError,
-    cursor::{Cursor, TextError},
     json_path::{Document, JsonPath},
 };
 

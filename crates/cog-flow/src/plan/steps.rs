@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use cog_module::Rule;
+use cog_rules::ValuePath;
 use cog_schema::nearest;
 use cog_spec::{Aggregate, Composition, DataflowStep, IterationRule, RoutingRule};
 
@@ -10,7 +11,7 @@ use super::Compiler;
 use crate::{
     Callee, Condition, Each, Iteration, Mapping, Route, Selection, Source, Step, Target,
     finding::{Finding, FindingLocation},
-    json_path::{JsonPath, ValuePath},
+    json_path::JsonPath,
     mapping::{MappedField, Operand},
 };
 

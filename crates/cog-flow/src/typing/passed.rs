@@ -4,13 +4,13 @@ use std::{collections::HashSet, ops::Range};
 
 use cog_json::{Node, Value};
 use cog_module::{Prompt, PromptPart, Rule};
+use cog_rules::{StaticType, ValuePath, types_of};
 use cog_schema::Types;
 
-use super::{PassedValue, Receiver, Sources, StaticType, mismatch, values};
+use super::{PassedValue, Receiver, Select as _, Sources, mismatch};
 use crate::{
     Answer, Callee, Finding, PromptCall, Source, Step, Target,
     finding::{FindingLocation, Findings},
-    json_path::ValuePath,
     mapping::{MappedField, Mapping, Operand},
 };
 
@@ -391,7 +391,7 @@ fn common<'c>(one: Node<'_>, other: Node<'_>) -> StaticType<'c> {
         let pairs = one.members().zip(other.members());
         return StaticType::object(pairs.map(|((name, one), (_, other))| (name, common(one, other))));
     }
-    StaticType::Types(values::types_of(one.kind()))
+    StaticType::Types(types_of(one.kind()))
 }
 
 /// Returns the violations of a complete input.

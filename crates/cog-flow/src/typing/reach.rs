@@ -3,14 +3,11 @@
 use std::{collections::HashMap, ops::Range};
 
 use cog_module::Rule;
+use cog_rules::{Cases, Content, Expression, Operand, StaticType, Values, values};
 
-use super::{
-    Sources, StaticType,
-    values::{self, values},
-};
+use super::{Sources, misfits};
 use crate::{
     Condition, Finding, Selection, Source,
-    condition::{Cases, Content, Expression, Operand, Values},
     finding::{FindingLocation, Findings},
 };
 
@@ -82,7 +79,7 @@ pub(super) fn rules(sources: &Sources<'_>, findings: &mut Findings) {
         let index = route.index;
         let condition = route.condition.as_ref();
         let invalid = condition
-            .map(|condition| values::check(&condition_of(index), condition, &document.known))
+            .map(|condition| misfits(&condition_of(index), condition, &document.known))
             .unwrap_or_default();
         is_valid &= invalid.is_empty();
         findings.extend(invalid);

@@ -7,13 +7,11 @@ use std::{
 };
 
 use cog_module::Module;
+use cog_rules::{AbsentMember, MAX_ALTERNATIVES, StaticType};
 use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
-use super::{
-    StaticType,
-    static_type::{AbsentMember, MAX_ALTERNATIVES},
-};
+use super::Select as _;
 use crate::{
     Callee, Flow, Plan, Selection, Source, Step, Target,
     json_path::JsonPath,

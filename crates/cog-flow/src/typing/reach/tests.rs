@@ -2,13 +2,13 @@ use std::{rc::Rc, sync::Arc};
 
 use cog_json::{Node, Value};
 use cog_module::Module;
+use cog_rules::Cases;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Documents, RoutingRule, RuleDocument, known, unreached};
 use crate::{
     Condition, check,
-    condition::Cases,
     testing::{Modules, composed, module, shown},
     typing::{Sources, StaticType},
 };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A position in text.
 #[derive(Debug, Clone)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
 }
@@ -12,7 +12,6 @@ pub(crate) struct Cursor<'a> {
 /// An error at a range of a condition or a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-#[non_exhaustive]
 pub struct TextError {
     /// The byte range in the text.
     pub range: Range<usize>,
@@ -23,44 +22,52 @@ pub struct TextError {
 }
 
 impl TextError {
-    pub(crate) fn new(range: Range<usize>, message: impl Into<String>) -> Self {
+    /// Creates an error.
+    pub fn new(range: Range<usize>, message: impl Into<String>) -> Self {
         Self { range, message: message.into(), suggestion: None }
     }
 
-    pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
+    /// Adds what to write.
+    #[must_use]
+    pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
         self
     }
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) const fn new(text: &'a str) -> Self {
+    /// Creates a cursor at the beginning of a text.
+    pub const fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    pub(crate) const fn at(&self) -> usize {
+    /// Returns the byte offset.
+    pub const fn at(&self) -> usize {
         self.at
     }
 
-    pub(crate) fn rest(&self) -> &'a str {
+    /// Returns the text that is left.
+    pub fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    pub(crate) fn peek(&self) -> Option<char> {
+    /// Returns the next character.
+    pub fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
-    pub(crate) fn is_at_end(&self) -> bool {
+    /// Returns whether nothing is left.
+    pub fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
 
     /// Moves over a number of bytes, at most to the end.
-    pub(crate) fn skip(&mut self, bytes: usize) {
+    pub fn skip(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.text.len());
     }
 
     /// Moves over this text, if it is next.
-    pub(crate) fn take(&mut self, text: &str) -> bool {
+    pub fn take(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text);
         if is_next {
             self.skip(text.len());
@@ -69,29 +76,33 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves over the characters of a kind, and returns them.
-    pub(crate) fn take_while(&mut self, is_kind: impl Fn(char) -> bool) -> &'a str {
+    pub fn take_while(&mut self, is_kind: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let length = rest.find(|c| !is_kind(c)).unwrap_or(rest.len());
         self.skip(length);
         rest.get(..length).unwrap_or_default()
     }
 
-    pub(crate) fn skip_space(&mut self) {
+    /// Moves over white space.
+    pub fn skip_space(&mut self) {
         self.take_while(char::is_whitespace);
     }
 
     /// Returns the range from `start` to here.
-    pub(crate) const fn since(&self, start: usize) -> Range<usize> {
+    pub const fn since(&self, start: usize) -> Range<usize> {
         start..self.at
     }
 
     /// Returns the range of the next character; empty at the end.
-    pub(crate) fn next_range(&self) -> Range<usize> {
+    pub fn next_range(&self) -> Range<usize> {
         self.at..self.at + self.peek().map_or(0, char::len_utf8)
     }
 
     /// Reads a string in single or double quotes, if one is next.
-    pub(crate) fn string(&mut self) -> Option<Result<String, TextError>> {
+    ///
+    /// # Errors
+    /// When it is not closed, or has an unknown escape.
+    pub fn string(&mut self) -> Option<Result<String, TextError>> {
         let quote = self.peek().filter(|c| matches!(c, '"' | '\''))?;
         let start = self.at;
         self.skip(1);
@@ -117,7 +128,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an integer with an optional sign, if one is next.
-    pub(crate) fn integer(&mut self) -> Option<&'a str> {
+    pub fn integer(&mut self) -> Option<&'a str> {
         let length = usize::from(self.rest().starts_with('-'));
         let digits = self.rest().get(length..)?.bytes().take_while(u8::is_ascii_digit).count();
         let text = self.rest().get(..length + digits)?;

@@ -4,21 +4,17 @@ use std::rc::Rc;
 
 use cog_schema::{Member, Shape, Types, nearest};
 
-use super::values;
-use crate::{
-    json_path::{JsonPath, PathStep, ValuePath, WildPath, WildStep},
-    mapping::Operand,
-};
+use crate::path::{PathStep, ValuePath};
 
 /// The maximum number of alternatives that are compared. A value with more of them can be anything.
-pub(super) const MAX_ALTERNATIVES: usize = 32;
+pub const MAX_ALTERNATIVES: usize = 32;
 
 /// The maximum number of members that a suggestion lists.
 const MAX_LISTED: usize = 12;
 
 /// What is known about a value. Clones share their members, so that they are cheap.
 #[derive(Debug, Clone)]
-pub(crate) enum StaticType<'c> {
+pub enum StaticType<'c> {
     /// Nothing.
     Any,
     /// Its types.
@@ -43,19 +39,21 @@ pub(crate) enum StaticType<'c> {
 
 /// A member that a value cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AbsentMember {
-    pub(crate) message: String,
-    pub(crate) suggestion: Option<String>,
+pub struct AbsentMember {
+    /// Why.
+    pub message: String,
+    /// What to write.
+    pub suggestion: Option<String>,
 }
 
 impl<'c> StaticType<'c> {
     /// Returns what is known about an object with these members and no others.
-    pub(super) fn object<N: Into<String>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
+    pub fn object<N: Into<String>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
         StaticType::Object(members.into_iter().map(|(name, known)| (name.into(), known)).collect())
     }
 
     /// Returns what is known about a value that is one of these, or all of them merged.
-    pub(crate) fn either(all: impl IntoIterator<Item = Self>) -> Self {
+    pub fn either(all: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<_> = all.into_iter().take(MAX_ALTERNATIVES + 1).collect();
         match all.len() {
             1 => all.pop().unwrap_or(StaticType::Any),
@@ -65,12 +63,12 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns what is known about a value that is null if a module has no result.
-    pub(super) fn or_null(self) -> Self {
+    pub fn or_null(self) -> Self {
         StaticType::Maybe(Rc::new(self))
     }
 
     /// Returns the types that the value can have.
-    pub(crate) fn types(&self) -> Types {
+    pub fn types(&self) -> Types {
         match self {
             StaticType::Any => Types::ANY,
             StaticType::Types(types) => *types,
@@ -86,7 +84,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns the type for a drawing, such as `array of string`.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let types = self.types();
         match self.elements() {
             Some(elements) if types == Types::ARRAY && elements.types() != Types::ANY => {
@@ -97,7 +95,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns what is known about a member; none if the value cannot have it.
-    pub(crate) fn member(&self, name: &str) -> Option<StaticType<'c>> {
+    pub fn member(&self, name: &str) -> Option<StaticType<'c>> {
         match self {
             StaticType::Any => Some(StaticType::Any),
             StaticType::Types(types) => types.meet(Types::OBJECT).then_some(StaticType::Any),
@@ -125,7 +123,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns what is known about the elements of an array.
-    pub(crate) fn elements(&self) -> Option<StaticType<'c>> {
+    pub fn elements(&self) -> Option<StaticType<'c>> {
         match self {
             StaticType::Any => Some(StaticType::Any),
             StaticType::Types(types) => types.meet(Types::ARRAY).then_some(StaticType::Any),
@@ -144,7 +142,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns the names of the known members.
-    pub(crate) fn member_names(&self) -> Vec<&str> {
+    pub fn member_names(&self) -> Vec<&str> {
         match self {
             StaticType::Schema(shape) => shape.member_names(),
             StaticType::Object(members) => members.iter().map(|(name, _)| name.as_str()).collect(),
@@ -161,7 +159,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns the members that the value certainly has.
-    pub(crate) fn certain_members(&self) -> Vec<&str> {
+    pub fn certain_members(&self) -> Vec<&str> {
         match self {
             StaticType::Schema(shape) => shape.required_names(),
             StaticType::Object(_) => self.member_names(),
@@ -170,13 +168,13 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns whether an object with a member of this name is certainly invalid.
-    pub(crate) fn forbids(&self, name: &str) -> bool {
+    pub fn forbids(&self, name: &str) -> bool {
         matches!(self, StaticType::Schema(shape) if shape.forbids(name))
     }
 
     /// Returns what is known if the value is not null.
     #[must_use]
-    pub(crate) fn existing(self) -> Self {
+    pub fn existing(self) -> Self {
         match self {
             StaticType::Maybe(known) => (*known).clone(),
             known => known,
@@ -184,7 +182,10 @@ impl<'c> StaticType<'c> {
     }
 
     /// Follows a path to one value.
-    pub(crate) fn find(&self, path: &ValuePath) -> Result<StaticType<'c>, AbsentMember> {
+    ///
+    /// # Errors
+    /// When a step leads to a member or element that the value cannot have.
+    pub fn find(&self, path: &ValuePath) -> Result<StaticType<'c>, AbsentMember> {
         let mut known = self.clone();
         for step in path.steps() {
             known = match step {
@@ -195,37 +196,15 @@ impl<'c> StaticType<'c> {
         Ok(known)
     }
 
-    /// Returns what is known about an operand of a mapping, for an element of this type.
-    pub(crate) fn operand(&self, operand: &Operand, item: &Self) -> Result<StaticType<'c>, AbsentMember> {
-        match operand {
-            Operand::Path(path) => self.select(path),
-            Operand::Item(path) => item.select(path),
-            Operand::Index => Ok(StaticType::Types(Types::INTEGER)),
-            Operand::Constant(value) => Ok(StaticType::Types(values::types_of(value.node().kind()))),
-        }
-    }
-
-    /// Follows the path of a mapping. A path to several values selects a list.
-    pub(crate) fn select(&self, path: &JsonPath) -> Result<StaticType<'c>, AbsentMember> {
-        match path {
-            JsonPath::One(path) => self.find(path),
-            JsonPath::Many(_, path) => self.select_many(path),
-        }
-    }
-
-    fn select_many(&self, path: &WildPath) -> Result<StaticType<'c>, AbsentMember> {
-        let mut known = self.clone();
-        for step in &path.steps {
-            known = match step {
-                WildStep::Key(key) => known.member_or_absent(key, self)?,
-                WildStep::Index => known.elements_or_absent()?,
-                WildStep::All => known.elements().unwrap_or(StaticType::Any),
-            };
-        }
-        Ok(StaticType::List(Rc::new(if path.is_complete { known } else { StaticType::Any })))
-    }
-
-    fn member_or_absent(&self, name: &str, root: &StaticType<'_>) -> Result<StaticType<'c>, AbsentMember> {
+    /// Returns what is known about a member; `root` is the document, for the suggestion.
+    ///
+    /// # Errors
+    /// When the value cannot have it.
+    pub fn member_or_absent(
+        &self,
+        name: &str,
+        root: &StaticType<'_>,
+    ) -> Result<StaticType<'c>, AbsentMember> {
         self.member(name).ok_or_else(|| {
             let types = self.types();
             if !types.meet(Types::OBJECT) {
@@ -241,7 +220,11 @@ impl<'c> StaticType<'c> {
         })
     }
 
-    fn elements_or_absent(&self) -> Result<StaticType<'c>, AbsentMember> {
+    /// Returns what is known about the elements.
+    ///
+    /// # Errors
+    /// When the value cannot have any.
+    pub fn elements_or_absent(&self) -> Result<StaticType<'c>, AbsentMember> {
         self.elements().ok_or_else(|| {
             let message = format!("the value has the type {}, so it has no elements", self.types());
             AbsentMember { message, suggestion: None }
@@ -249,7 +232,7 @@ impl<'c> StaticType<'c> {
     }
 
     /// Returns the suggestion of a similar member.
-    pub(crate) fn similar(&self, name: &str) -> Option<String> {
+    pub fn similar(&self, name: &str) -> Option<String> {
         nearest(name, self.member_names()).map(|near| format!("Did you mean `{near}`?"))
     }
 

@@ -3,16 +3,14 @@
 use std::ops::Bound;
 
 use cog_json::Kind;
-use cog_module::Rule;
 use cog_schema::{CertainShape, Types, nearest};
 use serde_json::Value as Json;
 
-use super::StaticType;
 use crate::{
-    Condition, Finding,
-    condition::{Comparison, Content, Decimal, Expression, Operand, Values},
+    condition::{Comparison, Condition, Content, Decimal, Expression, Operand, Values},
     cursor::TextError,
-    json_path::{PathStep, ValuePath},
+    path::{PathStep, ValuePath},
+    static_type::StaticType,
 };
 
 /// The maximum depth of alternatives in alternatives that are read.
@@ -21,7 +19,7 @@ const MAX_DEPTH: usize = 4;
 const MAX_READ: usize = 256;
 
 /// Returns the values that an operand of a condition can have.
-pub(super) fn values(document: &StaticType<'_>, operand: &Content) -> Values {
+pub fn values(document: &StaticType<'_>, operand: &Content) -> Values {
     match operand {
         Content::Path(path) => find(document, path.steps(), false),
         Content::Length(path) => find(document, path.steps(), true),
@@ -160,21 +158,10 @@ fn included(number: u32) -> Bound<Decimal> {
 // Compares a condition with the schemas of the values that it reads.
 
 /// Returns the parts of a condition that do not fit.
-pub(super) fn check(pointer: &str, condition: &Condition, document: &StaticType<'_>) -> Vec<Finding> {
+pub fn check(condition: &Condition, document: &StaticType<'_>) -> Vec<TextError> {
     let mut errors = Vec::new();
     visit(condition.root(), document, &mut errors);
-    let pointer = format!("/composition{pointer}");
-    let mut findings = Vec::new();
-    for error in errors {
-        findings.push(Finding::invalid_text(
-            Rule::CompositionCondition,
-            pointer.clone(),
-            "condition",
-            condition.text(),
-            error,
-        ));
-    }
-    findings
+    errors
 }
 
 /// Visits the parts of a condition, whose nesting is limited.
@@ -286,7 +273,7 @@ fn known_at<'c>(
 }
 
 /// Returns the types of a kind of values.
-pub(super) const fn types_of(kind: Kind) -> Types {
+pub const fn types_of(kind: Kind) -> Types {
     match kind {
         Kind::Null => Types::NULL,
         Kind::Bool => Types::BOOLEAN,

@@ -15,8 +15,8 @@ use std::{
 use cog_json::{Kind, Node};
 
 use self::values::Interval;
-pub(crate) use self::values::{Cases, Decimal, Values};
-use crate::{cursor::TextError, json_path::ValuePath};
+pub use self::values::{Cases, Decimal, KnownValues, Values};
+use crate::{cursor::TextError, path::ValuePath};
 
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,8 @@ impl Condition {
         evaluate(&self.root, document)
     }
 
-    pub(crate) fn root(&self) -> &Expression {
+    /// Returns the parts.
+    pub fn root(&self) -> &Expression {
         &self.root
     }
 }
@@ -115,7 +116,7 @@ fn end(bound: &Bound<Decimal>) -> Option<String> {
 
 /// A part of a condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Expression {
+pub enum Expression {
     /// `a || b || c`
     Any(Vec<Expression>),
     /// `a && b && c`
@@ -132,15 +133,16 @@ pub(crate) enum Expression {
 
 /// A side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Operand {
+pub struct Operand {
     /// The byte range in the condition.
-    pub(crate) range: Range<usize>,
-    pub(crate) content: Content,
+    pub range: Range<usize>,
+    /// The content.
+    pub content: Content,
 }
 
 /// The content of an operand.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Content {
+pub enum Content {
     /// A string, a number, true, false or null.
     Literal(cog_json::Value),
     /// `$.x`: the value; an absent one compares as null.
@@ -151,18 +153,24 @@ pub(crate) enum Content {
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub enum Comparison {
+    /// `==`
     Equal,
+    /// `!=`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 
 impl Comparison {
     /// Returns the comparison with its sides exchanged.
-    pub(crate) const fn mirrored(self) -> Self {
+    pub const fn mirrored(self) -> Self {
         match self {
             Comparison::Less => Comparison::Greater,
             Comparison::LessOrEqual => Comparison::GreaterOrEqual,
@@ -173,7 +181,7 @@ impl Comparison {
     }
 
     /// Returns whether it compares the order.
-    pub(crate) const fn is_ordered(self) -> bool {
+    pub const fn is_ordered(self) -> bool {
         !matches!(self, Comparison::Equal | Comparison::NotEqual)
     }
 }

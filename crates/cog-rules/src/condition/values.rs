@@ -15,7 +15,7 @@ use super::{Comparison, Content, Expression, compare_nodes};
 
 /// A set of values. Arrays and objects count as one value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Values {
+pub struct Values {
     others: Others,
     pub(super) numbers: Ranges<Decimal>,
     /// Whether the numbers are integers.
@@ -34,11 +34,11 @@ const MAX_EXACT: f64 = 4e15;
 
 /// A number that is compared exactly.
 #[derive(Debug, Clone)]
-pub(crate) struct Decimal(cog_json::Value);
+pub struct Decimal(cog_json::Value);
 
 impl Values {
     /// No value: the path finds nothing.
-    pub(crate) const ABSENT: Values = Values::from_bits(1);
+    pub const ABSENT: Values = Values::from_bits(1);
     const NULL: Values = Values::from_bits(2);
     const TRUE: Values = Values::from_bits(4);
     const FALSE: Values = Values::from_bits(8);
@@ -53,12 +53,12 @@ impl Values {
     }
 
     /// Returns the set of all values.
-    pub(crate) fn all() -> Self {
+    pub fn all() -> Self {
         Self { others: Others(OTHERS), numbers: Ranges::all(), is_integer: false, strings: Ranges::all() }
     }
 
     /// Returns all values of these types.
-    pub(crate) fn from_types(types: Types) -> Self {
+    pub fn from_types(types: Types) -> Self {
         let others = [
             (Types::NULL, Self::NULL),
             (Types::BOOLEAN, Self::TRUE),
@@ -78,12 +78,12 @@ impl Values {
     }
 
     /// Returns all values, of the numbers only those between two ends.
-    pub(crate) fn between(lower: Bound<Decimal>, upper: Bound<Decimal>) -> Self {
+    pub fn between(lower: Bound<Decimal>, upper: Bound<Decimal>) -> Self {
         Self { numbers: Ranges::between(lower, upper), ..Self::all() }
     }
 
     /// Returns the values of a list, such as an enum; all values for one that is too long to be compared.
-    pub(crate) fn listed(list: &[Json]) -> Self {
+    pub fn listed(list: &[Json]) -> Self {
         if list.len() > MAX_INTERVALS {
             return Self::all();
         }
@@ -135,7 +135,7 @@ impl Values {
     }
 
     /// Returns the value `true`.
-    pub(crate) fn truth() -> Self {
+    pub fn truth() -> Self {
         Self::TRUE
     }
 
@@ -153,13 +153,13 @@ impl Values {
     }
 
     /// Returns whether the set has no values.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.others.0 == 0 && self.numbers.is_empty() && self.strings.is_empty()
     }
 
     /// Returns the values that are in both sets, and possibly others of this set.
     #[must_use]
-    pub(crate) fn and(&self, other: &Self) -> Self {
+    pub fn and(&self, other: &Self) -> Self {
         let mut numbers = self.numbers.and(&other.numbers);
         let is_integer = self.is_integer || other.is_integer;
         if is_integer {
@@ -171,7 +171,7 @@ impl Values {
 
     /// Returns the values that are in one of the sets, and possibly others.
     #[must_use]
-    pub(crate) fn or(self, other: Self) -> Self {
+    pub fn or(self, other: Self) -> Self {
         let is_integer = self.has_only_integers() && other.has_only_integers();
         let numbers = self.numbers.or(other.numbers);
         Self {
@@ -223,7 +223,7 @@ fn has_integer(interval: &Interval<Decimal>) -> bool {
 
 impl Decimal {
     /// Reads a number.
-    pub(crate) fn read(value: &Json) -> Option<Self> {
+    pub fn read(value: &Json) -> Option<Self> {
         value.is_number().then(|| cog_json::Value::parse(&value.to_string()).ok()).flatten().map(Self)
     }
 
@@ -445,13 +445,13 @@ pub(crate) fn contains<T: Ord>(interval: &Interval<T>, value: &T) -> bool {
 /// Paths are independent of each other, and what sets of values cannot express is left out. There can be more cases than really
 /// exist, but never fewer.
 #[derive(Debug, Clone)]
-pub(crate) struct Cases(Vec<Case>);
+pub struct Cases(Vec<Case>);
 
 /// The values of the paths in one case; a path that it does not have can have all of its values.
 type Case = BTreeMap<String, Values>;
 
 /// What is known about the operand of a condition: its name, and the values that it can have.
-pub(crate) type KnownValues<'k> = dyn Fn(&Content) -> (String, Values) + 'k;
+pub type KnownValues<'k> = dyn Fn(&Content) -> (String, Values) + 'k;
 
 /// The maximum number of cases of a condition, and of pairs of cases that are compared.
 const MAX_CASES: usize = 16;
@@ -461,17 +461,17 @@ const MAX_PATHS: usize = 32;
 
 impl Cases {
     /// Returns what is true in every case.
-    pub(crate) fn every() -> Self {
+    pub fn every() -> Self {
         Self(vec![Case::new()])
     }
 
     /// Returns what is never true.
-    pub(crate) fn never() -> Self {
+    pub fn never() -> Self {
         Self(Vec::new())
     }
 
     /// Returns the cases in which an expression has a value.
-    pub(crate) fn from_expression(expression: &Expression, value: bool, known: &KnownValues<'_>) -> Self {
+    pub fn from_expression(expression: &Expression, value: bool, known: &KnownValues<'_>) -> Self {
         match expression {
             Expression::All(parts) if value => Self::from_all(parts, value, known),
             Expression::Any(parts) if !value => Self::from_all(parts, value, known),
@@ -531,7 +531,7 @@ impl Cases {
 
     /// Returns the cases of both.
     #[must_use]
-    pub(crate) fn and(&self, other: &Self) -> Self {
+    pub fn and(&self, other: &Self) -> Self {
         if self.0.len() * other.0.len() > MAX_PAIRS {
             return self.clone();
         }
@@ -556,7 +556,7 @@ impl Cases {
     }
 
     /// Returns whether there are none: the condition is never true.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

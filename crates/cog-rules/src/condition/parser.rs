@@ -7,7 +7,7 @@ use cog_json::Value;
 use super::{Comparison, Content, Expression, Operand};
 use crate::{
     cursor::{Cursor, TextError},
-    json_path::ValuePath,
+    path::ValuePath,
 };
 
 /// The maximum length of a condition, in bytes.
