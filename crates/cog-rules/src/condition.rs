@@ -1,28 +1,47 @@
 //! Conditions: `$.meta.confidence >= 0.8 && !exists($.data.error)` (docs/spec/composition.md).
 //!
-//! A condition is parsed once, when the manifest is checked. It compares single values with each other and with literals;
-//! nothing else can be written, so that evaluating it is linear in its length.
+//! A condition is parsed once, when the manifest is checked. It compares values, calculates with numbers and dates, and tests the
+//! elements of lists; evaluating it is linear in what it reads.
 
+mod evaluate;
+mod failure;
+mod functions;
 mod parser;
+mod real;
+mod time;
+mod tokens;
 mod values;
 
 use std::{
-    cmp::Ordering,
     fmt,
     ops::{Bound, Range},
 };
 
-use cog_json::{Kind, Node};
+use cog_json::Node;
 
 use self::values::Interval;
-pub use self::values::{Cases, Decimal, KnownValues, Values};
-use crate::{cursor::TextError, path::ValuePath};
+pub(crate) use self::{
+    evaluate::Evaluation,
+    failure::{each_located, shortened},
+    functions::Function,
+};
+pub use self::{
+    evaluate::{Document, EvaluationError},
+    failure::{FailedValue, Failure},
+    values::{Cases, Decimal, KnownValues, Values},
+};
+use crate::{
+    cursor::TextError,
+    path::{ListPath, PathRoot, ValuePath},
+};
 
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     text: String,
     root: Expression,
+    /// The number of lists whose results are kept while it is evaluated.
+    slots: usize,
 }
 
 impl Condition {
@@ -31,7 +50,8 @@ impl Condition {
     /// # Errors
     /// The first error, at its range.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        Ok(Self { root: parser::parse(text)?, text: text.to_owned() })
+        let (root, slots) = parser::parse(text)?;
+        Ok(Self { root, slots, text: text.to_owned() })
     }
 
     /// Returns the text as it was written.
@@ -39,10 +59,61 @@ impl Condition {
         &self.text
     }
 
-    /// Returns whether the condition is true for a document, which its `$` is. No document is an error: values of other
-    /// types than expected compare as unequal.
+    /// Returns whether the condition is true for a document, which its `$` is. Values of other types than expected compare as
+    /// unequal. A condition that cannot be evaluated, because of a division by zero, is not true.
     pub fn is_true(&self, document: Node<'_>) -> bool {
-        evaluate(&self.root, document)
+        self.evaluate(Document::Envelope(document)).unwrap_or_default()
+    }
+
+    /// Returns whether the condition is true for a document.
+    ///
+    /// # Errors
+    /// When it divides by zero, or reads too much.
+    pub fn evaluate(&self, document: Document<'_>) -> Result<bool, EvaluationError> {
+        Evaluation::new(document, self.slots).test(&self.root, None)
+    }
+
+    /// Returns whether the condition is true for a document, and whether it read a null.
+    pub(crate) fn evaluate_noting_null(
+        &self,
+        document: Document<'_>,
+    ) -> (Result<bool, EvaluationError>, bool) {
+        let evaluation = Evaluation::new(document, self.slots);
+        let result = evaluation.test(&self.root, None);
+        (result, evaluation.has_null())
+    }
+
+    /// Returns why a condition is not true: what it reads, and the values.
+    pub fn explain(&self, document: Document<'_>) -> Failure {
+        failure::explain(self, document)
+    }
+
+    /// Returns the paths of the document that it reads, each once. `[*]` stands for elements.
+    pub fn reads(&self) -> Vec<ListPath> {
+        let mut paths: Vec<ListPath> = Vec::new();
+        self.root.each_path(true, &mut |path: &ListPath| {
+            if path.root == PathRoot::Document && !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        });
+        paths
+    }
+
+    /// Returns the operands that are not literals, each once.
+    pub fn operands(&self) -> Vec<&Operand> {
+        let mut found = Vec::new();
+        self.root.add_operands(&mut found);
+        found
+    }
+
+    /// Returns a name of an operand by which equal ones are recognised.
+    pub fn name_of(&self, operand: &Operand) -> String {
+        match &operand.content {
+            Content::Path(path) => path.to_string(),
+            Content::Length(path) => format!("{path} length"),
+            Content::Literal(_) => String::new(),
+            Content::Computed(_) => self.text.get(operand.range.clone()).unwrap_or_default().to_owned(),
+        }
     }
 
     /// Returns the parts.
@@ -129,6 +200,51 @@ pub enum Expression {
     Truth(Operand),
     /// `a == b`
     Compare(Operand, Comparison, Operand),
+    /// `all($.x, @ > 0)`
+    Test(Box<Test>),
+}
+
+/// A function that is true or false.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// The byte range in the condition.
+    pub range: Range<usize>,
+    /// What it tests.
+    pub kind: TestKind,
+    /// Where its result is kept, because it does not depend on the element for which it is evaluated.
+    pub(crate) slot: Option<usize>,
+}
+
+/// What a function tests.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TestKind {
+    /// `all(LIST, CONDITION)`
+    All(List, Expression),
+    /// `any(LIST, CONDITION)`
+    Any(List, Expression),
+    /// `unique(LIST)`
+    Unique(List),
+    /// `sorted(LIST)`
+    Sorted(List),
+    /// `contains(LIST, VALUE)`
+    Lists(List, Operand),
+    /// `contains(VALUE, VALUE)`
+    Contains(Operand, Operand),
+    /// `starts(TEXT, PART)`
+    Starts(Operand, Operand),
+    /// `ends(TEXT, PART)`
+    Ends(Operand, Operand),
+    /// `close(A, B, TOLERANCE)`
+    Close(Operand, Operand, Operand),
+}
+
+/// The values that a path selects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List {
+    /// The byte range in the condition.
+    pub range: Range<usize>,
+    /// The path.
+    pub path: ListPath,
 }
 
 /// A side of a comparison.
@@ -149,6 +265,142 @@ pub enum Content {
     Path(ValuePath),
     /// `$.x.length`: the number of elements or characters.
     Length(ValuePath),
+    /// `$.x + 1`, `sum($.x[*])`
+    Computed(Box<Computed>),
+}
+
+/// A value that is calculated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Computed {
+    /// How.
+    pub kind: ComputedKind,
+    /// Where it is kept, because it does not depend on the element for which it is evaluated.
+    pub(crate) slot: Option<usize>,
+}
+
+/// How a value is calculated.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ComputedKind {
+    /// `a + b - c`: each with whether it is subtracted.
+    Sum(Vec<(bool, Operand)>),
+    /// `a * b / c`: each with whether it divides.
+    Product(Vec<(bool, Operand)>),
+    /// `sum(LIST)`
+    Total(List),
+    /// `count(LIST)`, `count(LIST, CONDITION)`
+    Count(List, Option<Expression>),
+    /// `min(LIST)`, and with `true` `max(LIST)`.
+    Extreme(bool, List),
+    /// `min(a, b)`, and with `true` `max(a, b)`.
+    ExtremeOf(bool, Vec<Operand>),
+    /// `length(VALUE)`
+    Length(Operand),
+    /// `abs(NUMBER)`
+    Abs(Operand),
+    /// `date(TEXT)`
+    Date(Operand),
+    /// `duration(TEXT)`
+    Duration(Operand),
+}
+
+impl Expression {
+    /// Visits the paths; with `is_deep` also those in conditions about the elements of a list.
+    pub(crate) fn each_path(&self, is_deep: bool, visit: &mut dyn FnMut(&ListPath)) {
+        match self {
+            Expression::Any(parts) | Expression::All(parts) => {
+                parts.iter().for_each(|part| part.each_path(is_deep, visit));
+            }
+            Expression::Not(inner) => inner.each_path(is_deep, visit),
+            Expression::Exists(operand) | Expression::Truth(operand) => operand.each_path(is_deep, visit),
+            Expression::Compare(left, _, right) => {
+                left.each_path(is_deep, visit);
+                right.each_path(is_deep, visit);
+            }
+            Expression::Test(test) => test.kind.each_path(is_deep, visit),
+        }
+    }
+}
+
+impl Expression {
+    /// Adds the operands that are not literals, each once. The arguments of functions are none.
+    fn add_operands<'e>(&'e self, found: &mut Vec<&'e Operand>) {
+        match self {
+            Expression::Any(parts) | Expression::All(parts) => {
+                parts.iter().for_each(|part| part.add_operands(found));
+            }
+            Expression::Not(inner) => inner.add_operands(found),
+            Expression::Exists(operand) | Expression::Truth(operand) => operand.add_to(found),
+            Expression::Compare(left, _, right) => {
+                left.add_to(found);
+                right.add_to(found);
+            }
+            Expression::Test(_) => {}
+        }
+    }
+}
+
+impl Operand {
+    fn add_to<'e>(&'e self, found: &mut Vec<&'e Operand>) {
+        let is_new = found.iter().all(|known| known.content != self.content);
+        if is_new && !matches!(self.content, Content::Literal(_)) {
+            found.push(self);
+        }
+    }
+}
+
+impl TestKind {
+    fn each_path(&self, is_deep: bool, visit: &mut dyn FnMut(&ListPath)) {
+        match self {
+            TestKind::All(list, condition) | TestKind::Any(list, condition) => {
+                visit(&list.path);
+                if is_deep {
+                    condition.each_path(is_deep, visit);
+                }
+            }
+            TestKind::Unique(list) | TestKind::Sorted(list) => visit(&list.path),
+            TestKind::Lists(list, operand) => {
+                visit(&list.path);
+                operand.each_path(is_deep, visit);
+            }
+            TestKind::Contains(left, right) | TestKind::Starts(left, right) | TestKind::Ends(left, right) => {
+                left.each_path(is_deep, visit);
+                right.each_path(is_deep, visit);
+            }
+            TestKind::Close(left, right, tolerance) => {
+                [left, right, tolerance].into_iter().for_each(|operand| operand.each_path(is_deep, visit));
+            }
+        }
+    }
+}
+
+impl Operand {
+    /// Visits the paths; with `is_deep` also those in conditions about the elements of a list.
+    pub(crate) fn each_path(&self, is_deep: bool, visit: &mut dyn FnMut(&ListPath)) {
+        match &self.content {
+            Content::Literal(_) => {}
+            Content::Path(path) | Content::Length(path) => visit(&ListPath::from(path)),
+            Content::Computed(computed) => match &computed.kind {
+                ComputedKind::Sum(parts) | ComputedKind::Product(parts) => {
+                    parts.iter().for_each(|(_, part)| part.each_path(is_deep, visit));
+                }
+                ComputedKind::Total(list) | ComputedKind::Extreme(_, list) => visit(&list.path),
+                ComputedKind::Count(list, condition) => {
+                    visit(&list.path);
+                    condition
+                        .iter()
+                        .filter(|_| is_deep)
+                        .for_each(|condition| condition.each_path(is_deep, visit));
+                }
+                ComputedKind::ExtremeOf(_, parts) => {
+                    parts.iter().for_each(|part| part.each_path(is_deep, visit))
+                }
+                ComputedKind::Length(part)
+                | ComputedKind::Abs(part)
+                | ComputedKind::Date(part)
+                | ComputedKind::Duration(part) => part.each_path(is_deep, visit),
+            },
+        }
+    }
 }
 
 /// A comparison.
@@ -186,104 +438,7 @@ impl Comparison {
     }
 }
 
-// Evaluates a condition for a document.
-
-/// Returns whether a condition is true for a document.
-fn evaluate(expression: &Expression, root: Node<'_>) -> bool {
-    match expression {
-        Expression::Any(parts) => parts.iter().any(|part| evaluate(part, root)),
-        Expression::All(parts) => parts.iter().all(|part| evaluate(part, root)),
-        Expression::Not(inner) => !evaluate(inner, root),
-        Expression::Exists(operand) => !matches!(value(operand, root), Value::Absent),
-        Expression::Truth(operand) => {
-            matches!(value(operand, root), Value::Node(node) if node.as_bool() == Some(true))
-        }
-        Expression::Compare(left, comparison, right) => {
-            compare(value(left, root), *comparison, value(right, root))
-        }
-    }
-}
-
-/// The value of an operand.
-#[derive(Clone, Copy)]
-enum Value<'n> {
-    Node(Node<'n>),
-    Length(usize),
-    Absent,
-}
-
-fn value<'n>(operand: &'n Operand, root: Node<'n>) -> Value<'n> {
-    match &operand.content {
-        Content::Literal(value) => Value::Node(value.node()),
-        Content::Path(path) => path.find(root).map_or(Value::Absent, Value::Node),
-        Content::Length(path) => path.find(root).map_or(Value::Absent, length),
-    }
-}
-
-/// Returns the number of elements or characters; of an object, its member `length`.
-fn length(node: Node<'_>) -> Value<'_> {
-    match node.kind() {
-        Kind::Array => Value::Length(node.len()),
-        Kind::String => Value::Length(node.as_str().unwrap_or_default().chars().count()),
-        _ => node.get("length").map_or(Value::Absent, Value::Node),
-    }
-}
-
-/// Compares two values. An absent value equals null. Only two numbers or two strings have an order.
-fn compare_nodes(left: Node<'_>, comparison: Comparison, right: Node<'_>) -> bool {
-    compare(Value::Node(left), comparison, Value::Node(right))
-}
-
-fn compare(left: Value<'_>, comparison: Comparison, right: Value<'_>) -> bool {
-    match comparison {
-        Comparison::Equal => is_equal(left, right),
-        Comparison::NotEqual => !is_equal(left, right),
-        _ => order(left, right).is_some_and(|order| match comparison {
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Greater => order.is_gt(),
-            _ => order.is_ge(),
-        }),
-    }
-}
-
-fn is_equal(left: Value<'_>, right: Value<'_>) -> bool {
-    match (left, right) {
-        (Value::Node(left), Value::Node(right)) => left == right,
-        (Value::Length(left), Value::Length(right)) => left == right,
-        (Value::Node(node), Value::Length(length)) | (Value::Length(length), Value::Node(node)) => {
-            node.as_u64().is_some_and(|number| number == length as u64)
-        }
-        (Value::Absent, Value::Absent) => true,
-        // An optional part that failed has the result null, so conditions need not tell it from an absent member.
-        (Value::Node(node), Value::Absent) | (Value::Absent, Value::Node(node)) => node.is_null(),
-        (Value::Length(_), Value::Absent) | (Value::Absent, Value::Length(_)) => false,
-    }
-}
-
-fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
-    match (left, right) {
-        (Value::Node(left), Value::Node(right)) => match (left.as_number(), right.as_number()) {
-            (Some(left), Some(right)) => left.partial_cmp(&right),
-            _ => Some(left.as_str()?.cmp(right.as_str()?)),
-        },
-        (Value::Length(left), Value::Length(right)) => Some(left.cmp(&right)),
-        (Value::Length(length), Value::Node(node)) => order_of_length(length, node),
-        (Value::Node(node), Value::Length(length)) => order_of_length(length, node).map(Ordering::reverse),
-        (Value::Absent, _) | (_, Value::Absent) => None,
-    }
-}
-
-fn order_of_length(length: usize, node: Node<'_>) -> Option<Ordering> {
-    #[expect(clippy::cast_precision_loss, reason = "lengths are below 2^52")]
-    let order = (length as f64).partial_cmp(&node.as_f64()?)?;
-    if order.is_ne() {
-        return Some(order);
-    }
-    // The float is equal, but the number can be `2.9999999999999999999`.
-    let exact = cog_json::Value::from(serde_json::Value::from(length));
-    exact.node().as_number().partial_cmp(&node.as_number())
-}
-
+#[cfg(test)]
+mod reference;
 #[cfg(test)]
 mod tests;

@@ -51,6 +51,11 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
+    /// Returns a part of the text.
+    pub fn text(&self, range: Range<usize>) -> &'a str {
+        self.text.get(range).unwrap_or_default()
+    }
+
     /// Returns the next character.
     pub fn peek(&self) -> Option<char> {
         self.rest().chars().next()

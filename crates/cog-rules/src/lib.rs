@@ -7,9 +7,10 @@ mod static_type;
 mod typing;
 
 pub use condition::{
-    Cases, Comparison, Condition, Content, Decimal, Expression, KnownValues, Operand, Values,
+    Cases, Comparison, Computed, ComputedKind, Condition, Content, Decimal, Document, EvaluationError,
+    Expression, FailedValue, Failure, KnownValues, List, Operand, Test, TestKind, Values,
 };
 pub use cursor::{Cursor, TextError};
-pub use path::{PathStep, ValuePath};
+pub use path::{ListPath, PathRoot, PathStep, ValuePath};
 pub use static_type::{AbsentMember, MAX_ALTERNATIVES, StaticType};
 pub use typing::{check, types_of, values};

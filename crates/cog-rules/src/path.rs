@@ -1,4 +1,4 @@
-//! Paths to one value: the singular queries of RFC 9535.
+//! Paths to one value, the singular queries of RFC 9535, and paths to several.
 
 use std::fmt;
 
@@ -12,6 +12,7 @@ const MAX_STEPS: usize = 32;
 /// A path from the root `$` to at most one value, such as `$.data.issues[0]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ValuePath {
+    root: PathRoot,
     steps: Vec<PathStep>,
 }
 
@@ -30,7 +31,11 @@ impl ValuePath {
     /// # Errors
     /// When it is not valid, or selects several values.
     pub fn read(cursor: &mut Cursor<'_>) -> Option<Result<Self, TextError>> {
-        cursor.take("$").then(|| Self::read_steps(cursor))
+        let start = cursor.at();
+        cursor.take("$").then(|| match read_steps(cursor, PathRoot::Document)? {
+            AnyPath::Value(path) => Ok(path),
+            AnyPath::List(_) => Err(several(cursor, start)),
+        })
     }
 
     /// Reads a complete text as a path; none if it is another kind of JSONPath.
@@ -38,6 +43,11 @@ impl ValuePath {
         let mut cursor = Cursor::new(text.trim());
         let path = Self::read(&mut cursor)?.ok()?;
         cursor.is_at_end().then_some(path)
+    }
+
+    /// Returns where it starts.
+    pub const fn root(&self) -> PathRoot {
+        self.root
     }
 
     /// Returns the steps.
@@ -54,33 +64,115 @@ impl ValuePath {
         is_last
     }
 
-    /// Returns the value in a document.
+    /// Returns the value in a document, or below the element that `@` is.
     pub fn find<'n>(&self, root: Node<'n>) -> Option<Node<'n>> {
-        self.steps.iter().try_fold(root, |node, step| match step {
-            PathStep::Key(key) => node.get_key(key),
-            PathStep::Index(index) => element(node, *index),
-        })
-    }
-
-    fn read_steps(cursor: &mut Cursor<'_>) -> Result<Self, TextError> {
-        let mut steps = Vec::new();
-        loop {
-            let start = cursor.at();
-            let step = match cursor.peek() {
-                Some('.') => dotted(cursor)?,
-                Some('[') => bracketed(cursor)?,
-                _ => return Ok(Self { steps }),
-            };
-            steps.push(step);
-            if steps.len() > MAX_STEPS {
-                let message = format!("the path has more than {MAX_STEPS} steps");
-                return Err(TextError::new(cursor.since(start), message));
-            }
-        }
+        follow(&self.steps, root)
     }
 }
 
-fn element(node: Node<'_>, index: i64) -> Option<Node<'_>> {
+/// Follows steps from a value.
+pub(crate) fn follow<'n>(steps: &[PathStep], from: Node<'n>) -> Option<Node<'n>> {
+    steps.iter().try_fold(from, |node, step| match step {
+        PathStep::Key(key) => node.get_key(key),
+        PathStep::Index(index) => element(node, *index),
+    })
+}
+
+/// Where a path starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PathRoot {
+    /// `$`: the document.
+    #[default]
+    Document,
+    /// `@`: the element of a list for which a condition is tested.
+    Item,
+}
+
+/// A path to several values, such as `$.data.items[*].price`, or to one array, whose elements are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPath {
+    /// Where it starts.
+    pub root: PathRoot,
+    /// The steps; one that is none selects all elements or members.
+    pub steps: Vec<Option<PathStep>>,
+    /// Whether it was written without `[*]`, so that the elements of its value are meant.
+    pub is_spread: bool,
+}
+
+impl From<&ValuePath> for ListPath {
+    fn from(path: &ValuePath) -> Self {
+        Self { root: path.root, steps: path.steps.iter().cloned().map(Some).collect(), is_spread: true }
+    }
+}
+
+/// A path to one value or to several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AnyPath {
+    Value(ValuePath),
+    List(ListPath),
+}
+
+/// The maximum number of `[*]` in a path.
+const MAX_WIDE: usize = 4;
+
+impl AnyPath {
+    /// Reads a path, if `$` or `@` is next.
+    pub(crate) fn read(cursor: &mut Cursor<'_>) -> Option<Result<Self, TextError>> {
+        let root = match cursor.peek()? {
+            '$' => PathRoot::Document,
+            '@' => PathRoot::Item,
+            _ => return None,
+        };
+        cursor.skip(1);
+        Some(read_steps(cursor, root))
+    }
+}
+
+fn read_steps(cursor: &mut Cursor<'_>, root: PathRoot) -> Result<AnyPath, TextError> {
+    let mut steps: Vec<Option<PathStep>> = Vec::new();
+    loop {
+        let start = cursor.at();
+        let step = match cursor.peek() {
+            Some('.' | '[') if all(cursor) => None,
+            Some('.') => Some(dotted(cursor)?),
+            Some('[') => Some(bracketed(cursor)?),
+            _ => break,
+        };
+        steps.push(step);
+        if steps.len() > MAX_STEPS {
+            let message = format!("the path has more than {MAX_STEPS} steps");
+            return Err(TextError::new(cursor.since(start), message));
+        }
+        if steps.iter().filter(|step| step.is_none()).count() > MAX_WIDE {
+            let message = format!("the path has more than {MAX_WIDE} `[*]`");
+            return Err(TextError::new(cursor.since(start), message));
+        }
+    }
+    match steps.iter().cloned().collect::<Option<Vec<PathStep>>>() {
+        Some(steps) => Ok(AnyPath::Value(ValuePath { root, steps })),
+        None => Ok(AnyPath::List(ListPath { root, steps, is_spread: false })),
+    }
+}
+
+/// Reads `.*` or `[*]`, if one is next.
+fn all(cursor: &mut Cursor<'_>) -> bool {
+    let mut ahead = cursor.clone();
+    let is_all = if ahead.take("[") {
+        ahead.skip_space();
+        let is_star = ahead.take("*");
+        ahead.skip_space();
+        is_star && ahead.take("]")
+    } else {
+        ahead.take(".*")
+    };
+    if is_all {
+        *cursor = ahead;
+    }
+    is_all
+}
+
+/// Returns the element of an array; a negative index counts from the end.
+pub(crate) fn element(node: Node<'_>, index: i64) -> Option<Node<'_>> {
     if !node.is_array() {
         return None;
     }
@@ -133,23 +225,48 @@ fn bracketed(cursor: &mut Cursor<'_>) -> Result<PathStep, TextError> {
 
 fn several(cursor: &Cursor<'_>, start: usize) -> TextError {
     TextError::new(cursor.since(start), "the path selects several values")
-        .suggest("A condition compares single values: name each member, such as `$.data.issues[0]`.")
+        .suggest("Write names, indices and `[*]`, such as `$.data.issues[0]`.")
 }
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii()
 }
 
+impl fmt::Display for PathRoot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PathRoot::Document => "$",
+            PathRoot::Item => "@",
+        })
+    }
+}
+
 impl fmt::Display for ValuePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("$")?;
+        self.root.fmt(f)?;
+        self.steps.iter().try_for_each(|step| step.fmt(f))
+    }
+}
+
+impl fmt::Display for ListPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root.fmt(f)?;
         self.steps.iter().try_for_each(|step| match step {
+            Some(step) => step.fmt(f),
+            None => f.write_str("[*]"),
+        })
+    }
+}
+
+impl fmt::Display for PathStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             PathStep::Key(key) if key.as_str().chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
                 write!(f, ".{}", key.as_str())
             }
             PathStep::Key(key) => write!(f, "['{}']", key.as_str().escape_default()),
             PathStep::Index(index) => write!(f, "[{index}]"),
-        })
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Finds the branches that no condition reaches, by the values that the schemas allow.
 
-use std::{collections::HashMap, ops::Range};
+use std::collections::HashMap;
 
 use cog_module::Rule;
-use cog_rules::{Cases, Content, Expression, Operand, StaticType, Values, values};
+use cog_rules::{Cases, Operand, StaticType, Values, values};
 
 use super::{Sources, misfits};
 use crate::{
@@ -21,7 +21,8 @@ pub(super) fn check(
     document: &StaticType<'_>,
     effect: &str,
 ) -> Option<Finding> {
-    let cases = Cases::from_expression(condition.root(), true, &|operand| known("", document, operand));
+    let cases =
+        Cases::from_expression(condition.root(), true, &|operand| known("", condition, document, operand));
     cases.is_empty().then(|| never(pointer, condition, document, effect))
 }
 
@@ -46,7 +47,7 @@ impl RoutingRule<'_> {
     fn cases(&self, decides: bool) -> Cases {
         match self.condition {
             Some(condition) => Cases::from_expression(condition.root(), decides, &|operand| {
-                known(&self.document.name, &self.document.known, operand)
+                known(&self.document.name, condition, &self.document.known, operand)
             }),
             None if decides => Cases::every(),
             None => Cases::never(),
@@ -149,23 +150,22 @@ fn reason(decides: &Cases, earlier: &[(usize, Cases)]) -> Reason {
 }
 
 /// Returns the name of an operand, and the values that it can have.
-fn known(prefix: &str, document: &StaticType<'_>, operand: &Content) -> (String, Values) {
+fn known(
+    prefix: &str,
+    condition: &Condition,
+    document: &StaticType<'_>,
+    operand: &Operand,
+) -> (String, Values) {
     // Rules with other sources have another `$`, and the prefix keeps their paths apart.
-    let name = match operand {
-        Content::Path(path) => format!("{prefix}{path}"),
-        Content::Length(path) => format!("{prefix}{path} length"),
-        Content::Literal(_) => String::new(),
-    };
-    (name, values(document, operand))
+    (format!("{prefix}{}", condition.name_of(operand)), values(document, &operand.content))
 }
 
 fn never(pointer: &str, condition: &Condition, document: &StaticType<'_>, effect: &str) -> Finding {
-    let mut operands = Vec::new();
-    operands_of(condition.root(), &mut operands);
+    let operands = condition.operands();
     let help = match operands.as_slice() {
-        [(text, operand)] => {
-            let text = condition.text().get(text.clone()).unwrap_or_default();
-            format!("By the schemas, `{text}` is {}.", values(document, operand))
+        [operand] => {
+            let text = condition.text().get(operand.range.clone()).unwrap_or_default();
+            format!("By the schemas, `{text}` is {}.", values(document, &operand.content))
         }
         [] => "Compare a value of the results, such as `$.meta.confidence >= 0.8`.".to_owned(),
         _ => "Compare the condition with the values that the schemas allow.".to_owned(),
@@ -173,28 +173,6 @@ fn never(pointer: &str, condition: &Condition, document: &StaticType<'_>, effect
     let location = FindingLocation::composition(pointer);
     let message = format!("the condition is never true: {effect}");
     Finding::warning(Rule::CompositionCondition, location, message).suggest(help)
-}
-
-/// Adds the operands that are not literals, each once.
-fn operands_of<'e>(expression: &'e Expression, found: &mut Vec<(Range<usize>, &'e Content)>) {
-    match expression {
-        Expression::Any(parts) | Expression::All(parts) => {
-            parts.iter().for_each(|part| operands_of(part, found));
-        }
-        Expression::Not(inner) => operands_of(inner, found),
-        Expression::Exists(operand) | Expression::Truth(operand) => add_operand(operand, found),
-        Expression::Compare(left, _, right) => {
-            add_operand(left, found);
-            add_operand(right, found);
-        }
-    }
-}
-
-fn add_operand<'e>(operand: &'e Operand, found: &mut Vec<(Range<usize>, &'e Content)>) {
-    let is_new = found.iter().all(|(_, known)| **known != operand.content);
-    if is_new && !matches!(operand.content, Content::Literal(_)) {
-        found.push((operand.range.clone(), &operand.content));
-    }
 }
 
 /// Returns the finding about a rule that earlier ones leave nothing to decide.

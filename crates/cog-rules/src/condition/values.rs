@@ -11,7 +11,7 @@ use cog_json::Node;
 use cog_schema::Types;
 use serde_json::Value as Json;
 
-use super::{Comparison, Content, Expression, compare_nodes};
+use super::{Comparison, Content, Expression, Operand, evaluate::compare_nodes};
 
 /// A set of values. Arrays and objects count as one value.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,6 +132,13 @@ impl Values {
                 ..Self::none()
             },
         }
+    }
+
+    /// Returns the numbers of a count: those of a length, and 0 for a value that is absent or no list.
+    pub(crate) fn counted(self) -> Self {
+        let zero = Self::listed(&[Json::from(0)]);
+        let counts = Self { others: Others(0), ..self.clone() };
+        if self.others.0 == 0 { counts } else { counts.or(zero) }
     }
 
     /// Returns the value `true`.
@@ -451,7 +458,7 @@ pub struct Cases(Vec<Case>);
 type Case = BTreeMap<String, Values>;
 
 /// What is known about the operand of a condition: its name, and the values that it can have.
-pub type KnownValues<'k> = dyn Fn(&Content) -> (String, Values) + 'k;
+pub type KnownValues<'k> = dyn Fn(&Operand) -> (String, Values) + 'k;
 
 /// The maximum number of cases of a condition, and of pairs of cases that are compared.
 const MAX_CASES: usize = 16;
@@ -479,16 +486,16 @@ impl Cases {
                 .iter()
                 .fold(Self::never(), |sum, part| sum.or(Self::from_expression(part, value, known))),
             Expression::Not(inner) => Self::from_expression(inner, !value, known),
-            Expression::Exists(operand) => {
-                Self::within(&operand.content, &Values::ABSENT.complement(), value, known)
-            }
+            Expression::Exists(operand) => Self::within(operand, &Values::ABSENT.complement(), value, known),
             Expression::Truth(operand) => match &operand.content {
                 Content::Literal(literal) => Self::constant((literal.as_bool() == Some(true)) == value),
-                content => Self::within(content, &Values::truth(), value, known),
+                _ => Self::within(operand, &Values::truth(), value, known),
             },
             Expression::Compare(left, comparison, right) => {
-                Self::compared(&left.content, *comparison, &right.content, value, known)
+                Self::compared(left, *comparison, right, value, known)
             }
+            // A function can be true and false.
+            Expression::Test(_) => Self::every(),
         }
     }
 
@@ -497,21 +504,21 @@ impl Cases {
     }
 
     fn compared(
-        left: &Content,
+        left: &Operand,
         comparison: Comparison,
-        right: &Content,
+        right: &Operand,
         value: bool,
         known: &KnownValues<'_>,
     ) -> Self {
-        match (left, right) {
+        match (&left.content, &right.content) {
             (Content::Literal(left), Content::Literal(right)) => {
                 Self::constant(compare_nodes(left.node(), comparison, right.node()) == value)
             }
-            (path, Content::Literal(literal)) => {
-                Self::within(path, &Values::compared(comparison, literal.node()), value, known)
+            (_, Content::Literal(literal)) => {
+                Self::within(left, &Values::compared(comparison, literal.node()), value, known)
             }
-            (Content::Literal(literal), path) => {
-                Self::within(path, &Values::compared(comparison.mirrored(), literal.node()), value, known)
+            (Content::Literal(literal), _) => {
+                Self::within(right, &Values::compared(comparison.mirrored(), literal.node()), value, known)
             }
             // Two paths can have any values.
             _ => Self::every(),
@@ -522,9 +529,9 @@ impl Cases {
         if is_true { Self::every() } else { Self::never() }
     }
 
-    /// Returns the case in which the value of a path is in a set, or in which it is not.
-    fn within(path: &Content, set: &Values, is_inside: bool, known: &KnownValues<'_>) -> Self {
-        let (name, possible) = known(path);
+    /// Returns the case in which the value of an operand is in a set, or in which it is not.
+    fn within(operand: &Operand, set: &Values, is_inside: bool, known: &KnownValues<'_>) -> Self {
+        let (name, possible) = known(operand);
         let values = if is_inside { possible.and(set) } else { possible.and(&set.complement()) };
         if values.is_empty() { Self::never() } else { Self(vec![Case::from([(name, values)])]) }
     }

@@ -237,8 +237,9 @@ fn condition_of_many_paths_is_compared_in_part() {
     };
     assert_eq!(plain(&[first, &all]).len(), 1, "the first path decides");
     let condition = Condition::parse(&all).unwrap();
-    let cases =
-        Cases::from_expression(condition.root(), true, &|operand| known("", &StaticType::Any, operand));
+    let cases = Cases::from_expression(condition.root(), true, &|operand| {
+        known("", &condition, &StaticType::Any, operand)
+    });
     assert!(format!("{cases:?}").matches("$.data.n").count() <= 32);
 }
 
@@ -361,7 +362,7 @@ proptest! {
         let condition = Condition::parse(&text).unwrap();
         let document = StaticType::Schema(module.contract.shape("input").unwrap());
         for value in [true, false] {
-            let cases = Cases::from_expression(condition.root(), value, &|operand| known("", &document, operand));
+            let cases = Cases::from_expression(condition.root(), value, &|operand| known("", &condition, &document, operand));
             if cases.is_empty() {
                 for document in documents(&module) {
                     prop_assert!(condition.is_true(document.node()) != value, "{text}: {document}");

@@ -1,0 +1,729 @@
+//! Evaluates a condition for a document.
+
+use std::{
+    cell::{Cell, RefCell},
+    cmp::Ordering,
+    collections::HashSet,
+    fmt,
+    ops::{ControlFlow, Range},
+};
+
+use cog_json::{Kind, Node};
+
+use super::{
+    Comparison, Computed, ComputedKind, Content, Expression, List, Operand, Test, TestKind,
+    real::Real,
+    time::{self, ShownDate, ShownDuration},
+};
+use crate::path::{self, ListPath, PathRoot, PathStep};
+
+/// What `$` is.
+#[derive(Debug, Clone, Copy)]
+pub enum Document<'a> {
+    /// A value, such as the envelope of a result.
+    Envelope(Node<'a>),
+    /// An object with the input of a run and the data of its answer, of which one may be missing.
+    Answer {
+        /// `$.input`
+        input: Option<Node<'a>>,
+        /// `$.data`
+        data: Option<Node<'a>>,
+    },
+}
+
+impl<'a> Document<'a> {
+    /// Returns where a path continues after the root, and the rest of its steps.
+    pub(crate) fn enter<'s>(
+        self,
+        steps: &'s [Option<PathStep>],
+    ) -> Option<(Node<'a>, &'s [Option<PathStep>])> {
+        match self {
+            Document::Envelope(node) => Some((node, steps)),
+            Document::Answer { .. } => match steps.split_first()? {
+                (Some(PathStep::Key(key)), rest) => Some((self.part(key.as_str())?, rest)),
+                _ => None,
+            },
+        }
+    }
+
+    fn find(self, steps: &[PathStep]) -> Option<Node<'a>> {
+        match self {
+            Document::Envelope(node) => path::follow(steps, node),
+            Document::Answer { .. } => match steps.split_first()? {
+                (PathStep::Key(key), rest) => path::follow(rest, self.part(key.as_str())?),
+                (PathStep::Index(_), _) => None,
+            },
+        }
+    }
+
+    fn part(self, name: &str) -> Option<Node<'a>> {
+        match (self, name) {
+            (Document::Answer { input, .. }, "input") => input,
+            (Document::Answer { data, .. }, "data") => data,
+            _ => None,
+        }
+    }
+}
+
+/// Why a condition cannot be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvaluationError {
+    /// A divisor is zero: its byte range in the condition.
+    #[error("division by zero")]
+    DivisionByZero(Range<usize>),
+    /// It reads too many values, or too much text.
+    #[error("it reads too much: the maximum is {MAX_WORK} values, or 16 bytes of text for each")]
+    TooMuch,
+}
+
+/// The maximum number of values that are read, and of 16 bytes of searched text.
+const MAX_WORK: u64 = 4_000_000;
+/// The bytes of searched text that count as one value.
+const TEXT_UNIT: usize = 16;
+
+type Outcome<T> = Result<T, EvaluationError>;
+
+/// A value.
+#[derive(Clone, Copy)]
+pub(crate) enum Value<'a> {
+    Node(Node<'a>),
+    Real(Real),
+    /// In nanoseconds since 1970.
+    Date(i128),
+    /// In nanoseconds.
+    Duration(i128),
+    Absent,
+}
+
+/// The result of a part that does not depend on the element for which it is evaluated.
+#[derive(Clone)]
+enum Kept<'a> {
+    Truth(bool),
+    Value(Value<'a>),
+}
+
+/// The evaluation of one condition for one document.
+pub(crate) struct Evaluation<'a> {
+    document: Document<'a>,
+    kept: RefCell<Vec<Option<Kept<'a>>>>,
+    /// The elements of lists in which values are looked up.
+    sets: RefCell<Vec<Option<Set<'a>>>>,
+    work: Cell<u64>,
+    has_null: Cell<bool>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(crate) fn new(document: Document<'a>, slots: usize) -> Self {
+        Self {
+            document,
+            kept: RefCell::new(vec![None; slots]),
+            sets: RefCell::new((0..slots).map(|_| None).collect()),
+            work: Cell::new(0),
+            has_null: Cell::new(false),
+        }
+    }
+
+    /// Returns whether a value was null that the answer may leave out instead.
+    pub(crate) fn has_null(&self) -> bool {
+        self.has_null.get()
+    }
+
+    /// Returns whether an expression is true; `item` is what `@` is.
+    pub(crate) fn test(&self, expression: &'a Expression, item: Option<Node<'a>>) -> Outcome<bool> {
+        match expression {
+            Expression::Any(parts) => {
+                for part in parts {
+                    if self.test(part, item)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Expression::All(parts) => {
+                for part in parts {
+                    if !self.test(part, item)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Expression::Not(inner) => self.test(inner, item).map(|is_true| !is_true),
+            Expression::Exists(operand) => Ok(!matches!(self.value(operand, item)?, Value::Absent)),
+            Expression::Truth(operand) => {
+                let value = self.value(operand, item)?;
+                Ok(matches!(value, Value::Node(node) if node.as_bool() == Some(true)))
+            }
+            Expression::Compare(left, comparison, right) => {
+                Ok(compare(self.value(left, item)?, *comparison, self.value(right, item)?))
+            }
+            Expression::Test(test) => self.kept_test(test, item),
+        }
+    }
+
+    fn kept_test(&self, test: &'a Test, item: Option<Node<'a>>) -> Outcome<bool> {
+        let Some(slot) = test.slot.filter(|_| !matches!(test.kind, TestKind::Lists(..))) else {
+            return self.function(test, item);
+        };
+        if let Some(Some(Kept::Truth(is_true))) = self.kept.borrow().get(slot) {
+            return Ok(*is_true);
+        }
+        let is_true = self.function(test, item)?;
+        self.keep(slot, Kept::Truth(is_true));
+        Ok(is_true)
+    }
+
+    fn keep(&self, slot: usize, result: Kept<'a>) {
+        if let Some(place) = self.kept.borrow_mut().get_mut(slot) {
+            *place = Some(result);
+        }
+    }
+
+    fn function(&self, test: &'a Test, item: Option<Node<'a>>) -> Outcome<bool> {
+        match &test.kind {
+            TestKind::All(list, condition) => self.every(list, item, |node| self.test(condition, Some(node))),
+            TestKind::Any(list, condition) => {
+                let none = self.every(list, item, |node| Ok(!self.test(condition, Some(node))?))?;
+                Ok(!none)
+            }
+            TestKind::Unique(list) => {
+                let mut seen = Set::default();
+                self.every(list, item, |node| {
+                    self.charge(8 * seen.others.len() as u64)?;
+                    Ok(node.is_null() || seen.insert(node))
+                })
+            }
+            TestKind::Sorted(list) => {
+                let mut last: Option<Node<'a>> = None;
+                self.every(list, item, |node| {
+                    if node.is_null() {
+                        return Ok(true);
+                    }
+                    let is_after = last.is_none_or(|last| {
+                        compare(Value::Node(last), Comparison::LessOrEqual, Value::Node(node))
+                    });
+                    last = Some(node);
+                    Ok(is_after)
+                })
+            }
+            TestKind::Lists(list, operand) => {
+                let value = self.value(operand, item)?;
+                self.lists(list, value, test.slot, item)
+            }
+            TestKind::Contains(whole, part) => {
+                let (whole, part) = (self.value(whole, item)?, self.value(part, item)?);
+                self.contains(whole, part)
+            }
+            TestKind::Starts(whole, part) => {
+                self.compare_texts(whole, part, item, |whole, part| whole.starts_with(part))
+            }
+            TestKind::Ends(whole, part) => {
+                self.compare_texts(whole, part, item, |whole, part| whole.ends_with(part))
+            }
+            TestKind::Close(left, right, tolerance) => {
+                let distance = difference(self.value(left, item)?, self.value(right, item)?);
+                let tolerance = self.value(tolerance, item)?;
+                Ok(distance.is_some_and(|distance| compare(distance, Comparison::LessOrEqual, tolerance)))
+            }
+        }
+    }
+
+    fn compare_texts(
+        &self,
+        whole: &'a Operand,
+        part: &'a Operand,
+        item: Option<Node<'a>>,
+        test: impl Fn(&str, &str) -> bool,
+    ) -> Outcome<bool> {
+        let (whole, part) = (self.value(whole, item)?, self.value(part, item)?);
+        Ok(text(whole).zip(text(part)).is_some_and(|(whole, part)| test(whole, part)))
+    }
+
+    fn contains(&self, whole: Value<'a>, part: Value<'a>) -> Outcome<bool> {
+        match whole {
+            Value::Node(node) if node.is_array() => {
+                self.charge(node.len() as u64)?;
+                Ok(node.elements().any(|element| is_equal(Value::Node(element), part)))
+            }
+            whole => match text(whole).zip(text(part)) {
+                Some((whole, part)) => {
+                    self.charge((whole.len() / TEXT_UNIT) as u64)?;
+                    Ok(whole.contains(part))
+                }
+                None => Ok(false),
+            },
+        }
+    }
+
+    /// Returns whether a list has a value. The elements of a list of the document are collected once.
+    fn lists(
+        &self,
+        list: &'a List,
+        value: Value<'a>,
+        slot: Option<usize>,
+        item: Option<Node<'a>>,
+    ) -> Outcome<bool> {
+        let Some(slot) = slot else {
+            return self.every(list, item, |node| Ok(!is_equal(Value::Node(node), value))).map(|none| !none);
+        };
+        let is_known = matches!(self.sets.borrow().get(slot), Some(Some(_)));
+        if !is_known {
+            let mut set = Set::default();
+            self.every(list, item, |node| {
+                self.charge(8 * set.others.len() as u64)?;
+                set.insert(node);
+                Ok(true)
+            })?;
+            if let Some(place) = self.sets.borrow_mut().get_mut(slot) {
+                *place = Some(set);
+            }
+        }
+        let sets = self.sets.borrow();
+        let Some(Some(set)) = sets.get(slot) else { return Ok(false) };
+        self.charge(8 * set.others.len() as u64)?;
+        Ok(set.has(value))
+    }
+
+    /// Returns the value of an operand.
+    pub(crate) fn value(&self, operand: &'a Operand, item: Option<Node<'a>>) -> Outcome<Value<'a>> {
+        Ok(match &operand.content {
+            Content::Literal(value) => Value::Node(value.node()),
+            Content::Path(path) => {
+                self.find(path.root(), path.steps(), item).map_or(Value::Absent, Value::Node)
+            }
+            Content::Length(path) => {
+                self.find(path.root(), path.steps(), item).map_or(Value::Absent, length_or_member)
+            }
+            Content::Computed(computed) => return self.kept_value(computed, item),
+        })
+    }
+
+    fn find(&self, root: PathRoot, steps: &[PathStep], item: Option<Node<'a>>) -> Option<Node<'a>> {
+        let found = match root {
+            PathRoot::Document => self.document.find(steps),
+            PathRoot::Item => path::follow(steps, item?),
+        };
+        self.note(found?);
+        found
+    }
+
+    fn note(&self, node: Node<'a>) {
+        if node.is_null() {
+            self.has_null.set(true);
+        }
+    }
+
+    fn kept_value(&self, computed: &'a Computed, item: Option<Node<'a>>) -> Outcome<Value<'a>> {
+        let Some(slot) = computed.slot else { return self.compute(&computed.kind, item) };
+        if let Some(Some(Kept::Value(value))) = self.kept.borrow().get(slot) {
+            return Ok(*value);
+        }
+        let value = self.compute(&computed.kind, item)?;
+        self.keep(slot, Kept::Value(value));
+        Ok(value)
+    }
+
+    fn compute(&self, kind: &'a ComputedKind, item: Option<Node<'a>>) -> Outcome<Value<'a>> {
+        Ok(match kind {
+            ComputedKind::Sum(parts) => {
+                let mut sum: Option<Value<'a>> = None;
+                for (is_subtracted, part) in parts {
+                    let value = self.value(part, item)?;
+                    let value = if *is_subtracted { negated(value) } else { value };
+                    sum = Some(sum.map_or(value, |sum| plus(sum, value)));
+                }
+                sum.map_or(Value::Absent, calculated)
+            }
+            ComputedKind::Product(parts) => {
+                let mut product: Option<Value<'a>> = None;
+                for (divides, part) in parts {
+                    let value = self.value(part, item)?;
+                    product = Some(match product {
+                        None => value,
+                        Some(product) if *divides => over(product, value, &part.range)?,
+                        Some(product) => times(product, value),
+                    });
+                }
+                product.map_or(Value::Absent, calculated)
+            }
+            ComputedKind::Total(list) => {
+                let mut total = Some(Real::count(0));
+                self.every(list, item, |node| {
+                    if !node.is_null() {
+                        total = total.zip(real(Value::Node(node))).map(|(total, value)| total.plus(value));
+                    }
+                    Ok(total.is_some())
+                })?;
+                total.map_or(Value::Absent, Value::Real)
+            }
+            ComputedKind::Count(list, condition) => {
+                let mut count = 0;
+                self.every(list, item, |node| {
+                    let counts = match condition {
+                        Some(condition) => self.test(condition, Some(node))?,
+                        None => true,
+                    };
+                    count += usize::from(counts);
+                    Ok(true)
+                })?;
+                Value::Real(Real::count(count))
+            }
+            ComputedKind::Extreme(is_max, list) => {
+                let mut best = None;
+                let is_ordered = self.every(list, item, |node| {
+                    if node.is_null() {
+                        return Ok(true);
+                    }
+                    best = better(*is_max, best, Value::Node(node));
+                    Ok(best.is_some())
+                })?;
+                best.filter(|_| is_ordered).unwrap_or(Value::Absent)
+            }
+            ComputedKind::ExtremeOf(is_max, parts) => {
+                let mut best = None;
+                for part in parts {
+                    best = better(*is_max, best, self.value(part, item)?);
+                    if best.is_none() {
+                        return Ok(Value::Absent);
+                    }
+                }
+                best.unwrap_or(Value::Absent)
+            }
+            ComputedKind::Length(part) => match self.value(part, item)? {
+                Value::Node(node) => length(node),
+                _ => Value::Absent,
+            },
+            ComputedKind::Abs(part) => match self.value(part, item)? {
+                Value::Duration(length) => Value::Duration(length.abs()),
+                value => real(value).map_or(Value::Absent, |number| Value::Real(number.abs())),
+            },
+            ComputedKind::Date(part) => {
+                text(self.value(part, item)?).and_then(time::date).map_or(Value::Absent, Value::Date)
+            }
+            ComputedKind::Duration(part) => text(self.value(part, item)?)
+                .and_then(|text| time::duration(text).ok())
+                .map_or(Value::Absent, Value::Duration),
+        })
+    }
+
+    /// Visits the values of a list while `visit` is true of them. Returns whether it was true of all.
+    fn every(
+        &self,
+        list: &'a List,
+        item: Option<Node<'a>>,
+        mut visit: impl FnMut(Node<'a>) -> Outcome<bool>,
+    ) -> Outcome<bool> {
+        let mut is_true = true;
+        let _ = self.each(&list.path, item, &mut |node| {
+            is_true = visit(node)?;
+            Ok(if is_true { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        Ok(is_true)
+    }
+
+    fn each(
+        &self,
+        path: &'a ListPath,
+        item: Option<Node<'a>>,
+        visit: &mut dyn FnMut(Node<'a>) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome<ControlFlow<()>> {
+        let entered = match path.root {
+            PathRoot::Document => self.document.enter(&path.steps),
+            PathRoot::Item => item.map(|item| (item, path.steps.as_slice())),
+        };
+        match entered {
+            Some((node, steps)) => self.walk(steps, node, path.is_spread, visit),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn walk(
+        &self,
+        steps: &'a [Option<PathStep>],
+        node: Node<'a>,
+        is_spread: bool,
+        visit: &mut dyn FnMut(Node<'a>) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome<ControlFlow<()>> {
+        let Some((step, rest)) = steps.split_first() else {
+            return match is_spread && node.is_array() {
+                true => self.children(&[], node, visit),
+                false if is_spread && node.is_null() => Ok(ControlFlow::Continue(())),
+                false => {
+                    self.charge(1)?;
+                    self.note(node);
+                    visit(node)
+                }
+            };
+        };
+        match step {
+            Some(step) => match path::follow(std::slice::from_ref(step), node) {
+                Some(node) => self.walk(rest, node, is_spread, visit),
+                None => Ok(ControlFlow::Continue(())),
+            },
+            None => self.children(rest, node, visit),
+        }
+    }
+
+    fn children(
+        &self,
+        rest: &'a [Option<PathStep>],
+        node: Node<'a>,
+        visit: &mut dyn FnMut(Node<'a>) -> Outcome<ControlFlow<()>>,
+    ) -> Outcome<ControlFlow<()>> {
+        for child in node.elements() {
+            if self.walk(rest, child, false, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        for (_, child) in node.members() {
+            if self.walk(rest, child, false, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn charge(&self, work: u64) -> Outcome<()> {
+        self.work.set(self.work.get() + work);
+        if self.work.get() > MAX_WORK { Err(EvaluationError::TooMuch) } else { Ok(()) }
+    }
+}
+
+/// Values that are looked up: strings, numbers and truths by their hash, others one by one.
+#[derive(Default)]
+struct Set<'a> {
+    keys: HashSet<ValueKey<'a>>,
+    others: Vec<Node<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ValueKey<'a> {
+    Text(&'a str),
+    Number(i128, i32),
+    Truth(bool),
+    Null,
+}
+
+impl<'a> Set<'a> {
+    /// Adds a value. Returns whether it is new.
+    fn insert(&mut self, node: Node<'a>) -> bool {
+        match ValueKey::new(Value::Node(node)) {
+            Some(key) => self.keys.insert(key),
+            None => {
+                let is_new = !self.others.contains(&node);
+                self.others.push(node);
+                is_new
+            }
+        }
+    }
+
+    fn has(&self, value: Value<'a>) -> bool {
+        match ValueKey::new(value) {
+            Some(key) => self.keys.contains(&key),
+            None => self.others.iter().any(|node| is_equal(Value::Node(*node), value)),
+        }
+    }
+}
+
+impl<'a> ValueKey<'a> {
+    /// Returns the key of a value that is not an array or object.
+    pub(crate) fn new(value: Value<'a>) -> Option<Self> {
+        let node = match value {
+            Value::Node(node) => node,
+            Value::Real(number) => {
+                let (digits, exponent) = number.key();
+                return Some(ValueKey::Number(digits, exponent));
+            }
+            Value::Absent => return Some(ValueKey::Null),
+            Value::Date(_) | Value::Duration(_) => return None,
+        };
+        Some(match node.kind() {
+            Kind::Null => ValueKey::Null,
+            Kind::Bool => ValueKey::Truth(node.as_bool()?),
+            Kind::String => ValueKey::Text(node.as_str()?),
+            Kind::Number => return Self::new(Value::Real(Real::read(node.as_number()?))),
+            Kind::Array | Kind::Object => return None,
+        })
+    }
+}
+
+fn text(value: Value<'_>) -> Option<&str> {
+    match value {
+        Value::Node(node) => node.as_str(),
+        _ => None,
+    }
+}
+
+fn real(value: Value<'_>) -> Option<Real> {
+    match value {
+        Value::Node(node) => node.as_number().map(Real::read),
+        Value::Real(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// Returns the number of elements or characters; of an object, its member `length`.
+fn length_or_member(node: Node<'_>) -> Value<'_> {
+    match node.kind() {
+        Kind::Array | Kind::String => length(node),
+        _ => node.get("length").map_or(Value::Absent, Value::Node),
+    }
+}
+
+/// Returns the number of elements, members or characters.
+fn length(node: Node<'_>) -> Value<'_> {
+    match node.kind() {
+        Kind::Array | Kind::Object => Value::Real(Real::count(node.len())),
+        Kind::String => Value::Real(Real::count(node.as_str().unwrap_or_default().chars().count())),
+        _ => Value::Absent,
+    }
+}
+
+// Calculates.
+
+/// Returns the value of a calculation with one operand, which is a number, a date or a duration.
+fn calculated(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Date(_) | Value::Duration(_) => value,
+        value => real(value).map_or(Value::Absent, Value::Real),
+    }
+}
+
+fn negated(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Duration(length) => Value::Duration(-length),
+        // A date that is subtracted from another one; see `plus`.
+        Value::Date(at) => Value::Date(-at),
+        value => real(value).map_or(Value::Absent, |number| Value::Real(number.negated())),
+    }
+}
+
+fn plus<'a>(left: Value<'a>, right: Value<'a>) -> Value<'a> {
+    match (left, right) {
+        // Two dates are only ever subtracted: the parser's types exclude their sum.
+        (Value::Date(a), Value::Date(b)) => Value::Duration(a.saturating_add(b)),
+        (Value::Date(at), Value::Duration(length)) | (Value::Duration(length), Value::Date(at)) => {
+            Value::Date(at.saturating_add(length))
+        }
+        (Value::Duration(a), Value::Duration(b)) => Value::Duration(a.saturating_add(b)),
+        (left, right) => {
+            real(left).zip(real(right)).map_or(Value::Absent, |(left, right)| Value::Real(left.plus(right)))
+        }
+    }
+}
+
+/// Returns how far two values are apart.
+fn difference<'a>(left: Value<'a>, right: Value<'a>) -> Option<Value<'a>> {
+    match plus(left, negated(right)) {
+        Value::Duration(length) => Some(Value::Duration(length.abs())),
+        Value::Real(number) => Some(Value::Real(number.abs())),
+        _ => None,
+    }
+}
+
+fn times<'a>(left: Value<'a>, right: Value<'a>) -> Value<'a> {
+    match (left, right) {
+        (Value::Duration(length), number) | (number, Value::Duration(length)) => {
+            real(number).map_or(Value::Absent, |number| of_duration(nanoseconds(length).times(number)))
+        }
+        (left, right) => {
+            real(left).zip(real(right)).map_or(Value::Absent, |(left, right)| Value::Real(left.times(right)))
+        }
+    }
+}
+
+fn over<'a>(left: Value<'a>, right: Value<'a>, range: &Range<usize>) -> Outcome<Value<'a>> {
+    let (dividend, divisor) = match (left, right) {
+        (Value::Duration(left), Value::Duration(right)) => (nanoseconds(left), nanoseconds(right)),
+        (Value::Duration(length), number) => match real(number) {
+            Some(number) => (nanoseconds(length), number),
+            None => return Ok(Value::Absent),
+        },
+        (left, right) => match real(left).zip(real(right)) {
+            Some(both) => both,
+            None => return Ok(Value::Absent),
+        },
+    };
+    let quotient = dividend.over(divisor).ok_or_else(|| EvaluationError::DivisionByZero(range.clone()))?;
+    Ok(match (left, right) {
+        (Value::Duration(_), Value::Duration(_)) => Value::Real(quotient),
+        (Value::Duration(_), _) => of_duration(quotient),
+        _ => Value::Real(quotient),
+    })
+}
+
+fn nanoseconds(length: i128) -> Real {
+    Real::Exact { digits: length, exponent: 0 }
+}
+
+fn of_duration(nanoseconds: Real) -> Value<'static> {
+    let whole = nanoseconds.as_f64();
+    match nanoseconds {
+        Real::Exact { digits, exponent: 0 } => Value::Duration(digits),
+        // A fraction of a nanosecond is left out.
+        #[expect(clippy::cast_possible_truncation, reason = "a cast to an integer saturates")]
+        _ => Value::Duration(whole as i128),
+    }
+}
+
+// Compares two values. An absent value equals null. Only two numbers, strings, dates or durations have an order.
+
+/// Compares two literals.
+pub(super) fn compare_nodes(left: Node<'_>, comparison: Comparison, right: Node<'_>) -> bool {
+    compare(Value::Node(left), comparison, Value::Node(right))
+}
+
+fn compare(left: Value<'_>, comparison: Comparison, right: Value<'_>) -> bool {
+    match comparison {
+        Comparison::Equal => is_equal(left, right),
+        Comparison::NotEqual => !is_equal(left, right),
+        _ => order(left, right).is_some_and(|order| match comparison {
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            _ => order.is_ge(),
+        }),
+    }
+}
+
+fn is_equal(left: Value<'_>, right: Value<'_>) -> bool {
+    match (left, right) {
+        (Value::Node(left), Value::Node(right)) => left == right,
+        (Value::Absent, Value::Absent) => true,
+        // An optional part that failed has the result null, so conditions need not tell it from an absent member.
+        (Value::Node(node), Value::Absent) | (Value::Absent, Value::Node(node)) => node.is_null(),
+        (left, right) => order(left, right).is_some_and(Ordering::is_eq),
+    }
+}
+
+fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Node(left), Value::Node(right)) => match (left.as_number(), right.as_number()) {
+            (Some(left), Some(right)) => left.partial_cmp(&right),
+            _ => Some(left.as_str()?.cmp(right.as_str()?)),
+        },
+        (Value::Date(left), Value::Date(right)) | (Value::Duration(left), Value::Duration(right)) => {
+            Some(left.cmp(&right))
+        }
+        (left, right) => real(left)?.compare(real(right)?),
+    }
+}
+
+/// Returns the smaller or larger of two values; none if they have no order.
+fn better<'a>(is_max: bool, best: Option<Value<'a>>, value: Value<'a>) -> Option<Value<'a>> {
+    let Some(best) = best else { return order(value, value).map(|_| value) };
+    let is_better = order(value, best)? == if is_max { Ordering::Greater } else { Ordering::Less };
+    Some(if is_better { value } else { best })
+}
+
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Node(node) => node.fmt(f),
+            Value::Real(number) => number.fmt(f),
+            Value::Date(at) => ShownDate(*at).fmt(f),
+            Value::Duration(length) => ShownDuration(*length).fmt(f),
+            Value::Absent => f.write_str("absent"),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Numbers to calculate with: decimals that are exact, as amounts of money must be, and floats for the rest.
+
+use std::{cmp::Ordering, fmt};
+
+use cog_json::Number;
+
+/// A number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Real {
+    /// `digits` times ten to the `exponent`.
+    Exact { digits: i128, exponent: i32 },
+    /// A number with too many digits, or a quotient without an end.
+    Float(f64),
+}
+
+/// The maximum of an exponent, in both directions. Numbers beyond it are floats.
+const MAX_EXPONENT: i32 = 60;
+
+/// The number of decimals up to which a quotient is exact.
+const MAX_DECIMALS: u32 = 20;
+
+impl Real {
+    /// Returns the integer of a count.
+    pub(crate) fn count(count: usize) -> Self {
+        Real::Exact { digits: count as i128, exponent: 0 }
+    }
+
+    /// Reads a number.
+    pub(crate) fn read(number: Number<'_>) -> Self {
+        Self::exact(number.literal()).unwrap_or_else(|| Real::Float(number.as_f64()))
+    }
+
+    fn exact(literal: &str) -> Option<Self> {
+        let (mantissa, power) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
+        let mut digits = 0_i128;
+        let mut decimals = 0;
+        let mut is_fraction = false;
+        for byte in mantissa.bytes() {
+            match byte {
+                b'.' => is_fraction = true,
+                b'0'..=b'9' => {
+                    digits = digits.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                    decimals += i32::from(is_fraction);
+                }
+                _ => {}
+            }
+        }
+        let exponent = power.parse::<i32>().ok()?.checked_sub(decimals)?;
+        let digits = if literal.starts_with('-') { -digits } else { digits };
+        Self::new(digits, exponent)
+    }
+
+    /// Returns a decimal; none if its exponent is too large.
+    fn new(digits: i128, exponent: i32) -> Option<Self> {
+        (exponent.abs() <= MAX_EXPONENT).then_some(Real::Exact { digits, exponent })
+    }
+
+    pub(crate) fn as_f64(self) -> f64 {
+        match self {
+            Real::Exact { digits, exponent } => format!("{digits}e{exponent}").parse().unwrap_or_default(),
+            Real::Float(float) => float,
+        }
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        match self {
+            Real::Exact { digits, .. } => digits == 0,
+            Real::Float(float) => float == 0.0,
+        }
+    }
+
+    pub(crate) fn negated(self) -> Self {
+        match self {
+            Real::Exact { digits, exponent } => Real::Exact { digits: -digits, exponent },
+            Real::Float(float) => Real::Float(-float),
+        }
+    }
+
+    pub(crate) fn abs(self) -> Self {
+        match self.compare(Real::count(0)) {
+            Some(Ordering::Less) => self.negated(),
+            _ => self,
+        }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let exact = || {
+            let (left, right, exponent) = aligned(self, other)?;
+            Self::new(left.checked_add(right)?, exponent)
+        };
+        exact().unwrap_or_else(|| Real::Float(self.as_f64() + other.as_f64()))
+    }
+
+    pub(crate) fn times(self, other: Self) -> Self {
+        let exact = || match (self, other) {
+            (Real::Exact { digits: a, exponent: b }, Real::Exact { digits: c, exponent: d }) => {
+                Self::new(a.checked_mul(c)?, b + d)
+            }
+            _ => None,
+        };
+        exact().unwrap_or_else(|| Real::Float(self.as_f64() * other.as_f64()))
+    }
+
+    /// Returns the quotient; none for a division by zero.
+    pub(crate) fn over(self, other: Self) -> Option<Self> {
+        if other.is_zero() {
+            return None;
+        }
+        let exact = || match (self, other) {
+            (Real::Exact { digits: mut a, exponent: b }, Real::Exact { digits: c, exponent: d }) => {
+                let mut exponent = b - d;
+                for _ in 0..=MAX_DECIMALS {
+                    if a % c == 0 {
+                        return Self::new(a / c, exponent);
+                    }
+                    a = a.checked_mul(10)?;
+                    exponent -= 1;
+                }
+                None
+            }
+            _ => None,
+        };
+        Some(exact().unwrap_or_else(|| Real::Float(self.as_f64() / other.as_f64())))
+    }
+
+    /// Compares by value; none if one of them is not a number.
+    pub(crate) fn compare(self, other: Self) -> Option<Ordering> {
+        match aligned(self, other) {
+            Some((left, right, _)) => Some(left.cmp(&right)),
+            None => self.as_f64().partial_cmp(&other.as_f64()),
+        }
+    }
+
+    /// Returns the parts that equal numbers have in common.
+    pub(crate) fn key(self) -> (i128, i32) {
+        match self {
+            Real::Exact { digits: 0, .. } => (0, 0),
+            Real::Exact { mut digits, mut exponent } => {
+                while digits % 10 == 0 {
+                    digits /= 10;
+                    exponent += 1;
+                }
+                (digits, exponent)
+            }
+            // No decimal has this exponent.
+            Real::Float(float) => (i128::from(float.to_bits()), i32::MAX),
+        }
+    }
+}
+
+/// Returns two decimals with the same exponent; none if they have too many digits for it.
+fn aligned(left: Real, right: Real) -> Option<(i128, i128, i32)> {
+    let (Real::Exact { digits: a, exponent: b }, Real::Exact { digits: c, exponent: d }) = (left, right)
+    else {
+        return None;
+    };
+    let exponent = b.min(d);
+    Some((scaled(a, b - exponent)?, scaled(c, d - exponent)?, exponent))
+}
+
+fn scaled(digits: i128, places: i32) -> Option<i128> {
+    match places {
+        0 => Some(digits),
+        _ if digits == 0 => Some(0),
+        _ => digits.checked_mul(10_i128.checked_pow(u32::try_from(places).ok()?)?),
+    }
+}
+
+impl fmt::Display for Real {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Real::Float(float) = self {
+            return write!(f, "{float}");
+        }
+        let (digits, exponent) = self.key();
+        let sign = if digits < 0 { "-" } else { "" };
+        let digits = digits.unsigned_abs().to_string();
+        match usize::try_from(exponent) {
+            Ok(zeros) => write!(f, "{sign}{digits}{}", "0".repeat(zeros)),
+            Err(_) => {
+                let places = exponent.unsigned_abs() as usize;
+                let padded = format!("{digits:0>width$}", width = places + 1);
+                let (whole, fraction) = padded.split_at(padded.len() - places);
+                write!(f, "{sign}{whole}.{fraction}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+
+    use super::*;
+
+    fn real(literal: &str) -> Real {
+        Real::read(Value::parse(literal).unwrap().node().as_number().unwrap())
+    }
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(real("0.1").plus(real("0.2")).compare(real("0.3")), Some(Ordering::Equal));
+        assert_eq!(real("19.99").times(real("3")).to_string(), "59.97");
+        assert_eq!(real("1").over(real("8")).unwrap().to_string(), "0.125");
+        assert_eq!(real("-1.50").abs().to_string(), "1.5");
+        assert_eq!(real("12e3").to_string(), "12000");
+        assert_eq!(real("-5e-3").to_string(), "-0.005");
+        assert_eq!(real("9007199254740993").compare(real("9007199254740992")), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn other_numbers_are_floats() {
+        assert_eq!(real("1").over(real("3")).unwrap().to_string(), "0.3333333333333333");
+        assert!(real("1").over(real("0.0")).is_none());
+        assert_eq!(real("1e300").times(real("2")).compare(real("2e300")), Some(Ordering::Equal));
+        let long = format!("0.{}1", "0".repeat(70));
+        assert_eq!(real(&long).compare(real("0")), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn equal_numbers_have_equal_keys() {
+        for (left, right) in [("1", "1.0"), ("100", "1e2"), ("0", "-0.00"), ("12.5e1", "125")] {
+            assert_eq!(real(left).key(), real(right).key(), "{left}");
+        }
+        assert_ne!(real("1").key(), real("10").key());
+    }
+}
