@@ -14,15 +14,15 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-json", &[]),
     ("cog-spec", &["cog-json"]),
     ("cog-schema", &["cog-json", "cog-spec"]),
-    ("cog-rules", &["cog-json", "cog-schema"]),
+    ("cog-rules", &["cog-json", "cog-spec", "cog-schema"]),
     ("cog-harmony", &["cog-json", "cog-spec"]),
-    ("cog-answer", &["cog-json", "cog-spec", "cog-schema", "cog-harmony"]),
+    ("cog-answer", &["cog-json", "cog-spec", "cog-schema", "cog-rules", "cog-harmony"]),
     // Sources are read in place, in the input, so that base64 is not copied; reports are written for meta.
     ("cog-media", &["cog-json", "cog-spec"]),
     ("cog-store", &[]),
     ("cog-trust", &[]),
     // Its files are written as those of a store.
-    ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
+    ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-rules", "cog-store"]),
     ("cog-contract", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-trust"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-rules"]),

@@ -280,6 +280,7 @@ rules! {
     CompositionStep "composition-step" "Every step reads a result that exists, has a target, and can run.";
     CompositionMapping "composition-mapping" "Every path of a mapping is valid, and its values fit the schema of the target.";
     CompositionCondition "composition-condition" "Every condition is valid, fits the schemas, and can be true.";
+    Check "check" "Every named check is valid, fits the schemas, and can pass and fail.";
     ModalityField "modality-field" "A module that accepts media has a media field in its input, and the other way round.";
     RiskRuleField "risk-rule-field" "The data contains the list that `meta.risk_rule` reads, and the meta schema allows its levels.";
     FormsFile "forms-file" "forms.json is valid, and as `cog test --forms --keep` wrote it.";

@@ -41,6 +41,7 @@ mod schema;
 mod source;
 #[cfg(test)]
 mod testing;
+mod text_location;
 mod trust;
 mod validate;
 mod yaml;

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
+use cog_rules::{CheckFinding, Checks};
 use cog_schema::{Contract, Rules};
 use cog_spec::{Format, Manifest, Modality, Tier};
 
@@ -17,6 +18,7 @@ use crate::{
     manifest::{self, LoadContext},
     schema::{Schema, SchemaSources},
     source::Source,
+    text_location,
     yaml::{self, Node},
 };
 
@@ -136,12 +138,16 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
     let contract = collect_errors(contract, found)?;
     found.extend(missing_sections(&sources, &contract));
     found.extend(contract.conflicts().iter().map(|conflict| sources.conflict(conflict)));
+    let (checks, problems) =
+        Checks::compile(&manifest.checks, contract.shape("input"), contract.shape("data"));
+    found.extend(problems.into_iter().map(|problem| check_finding(&text, problem)));
     let (forms, ignored) = Forms::read(origin, &prompt, &document);
     // The module runs without the file. `validate` reports them as errors.
     found.extend(ignored.into_iter().map(|found| Diagnostic { severity: Severity::Warning, ..found }));
     let module = Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
+        checks: Arc::new(checks),
         prompt,
         schema: document,
         forms,
@@ -284,6 +290,15 @@ fn missing_sections(sources: &SchemaSources, contract: &Contract) -> Vec<Diagnos
 
 fn missing_section(sources: &SchemaSources, part: &str) -> Diagnostic {
     sources.error_at(Rule::SchemaPart, format!("the schema has no `{part}` section"), "")
+}
+
+/// Returns the diagnostic about a check, at its condition or path.
+fn check_finding(text: &ManifestText, problem: CheckFinding) -> Diagnostic {
+    let CheckFinding { index, key, error, is_warning } = problem;
+    let severity = if is_warning { Severity::Warning } else { Severity::Error };
+    let found = Diagnostic::error(Rule::Check, &text.source.path, error.message);
+    let found = Diagnostic { severity, suggestion: error.suggestion, ..found };
+    text_location::in_text(found, &text.source, &text.root, &format!("/checks/{index}/{key}"), error.range)
 }
 
 /// Returns a warning about a media placeholder in the prompt of a module without media.

@@ -6,7 +6,8 @@ use crate::{
     Diagnostic, Module, layout,
     load::ManifestText,
     source::Source,
-    yaml::{Content, Node},
+    text_location::{descend, range_in},
+    yaml::Node,
 };
 
 /// Adds locations to diagnostics about a loaded module, for checks of other crates.
@@ -59,35 +60,6 @@ impl<'a> Locator<'a> {
             None => diagnostic,
         }
     }
-}
-
-/// Returns the value at a pointer, or its nearest parent, and whether it is the value itself.
-fn descend<'n>(root: &'n Node, pointer: &str) -> Option<(&'n Node, bool)> {
-    let mut node = root;
-    for token in pointer.split('/').skip(1) {
-        let key = token.replace("~1", "/").replace("~0", "~");
-        let next = match &node.content {
-            Content::List(items) => key.parse().ok().and_then(|index: usize| items.get(index)),
-            Content::Map(_) => node.get(&key),
-            _ => None,
-        };
-        match next {
-            Some(next) => node = next,
-            None => return Some((node, false)),
-        }
-    }
-    Some((node, true))
-}
-
-/// Returns the range of a part of a string in the file; none if the string is written with escapes or over several
-/// lines.
-fn range_in(source: &Source, node: &Node, within: Range<usize>) -> Option<Range<usize>> {
-    let Content::Text(text) = &node.content else { return None };
-    let written = source.text.get(node.written.start..)?;
-    let quote = usize::from(written.starts_with(['"', '\'']));
-    written.get(quote..)?.starts_with(text.as_str()).then_some(())?;
-    let start = node.written.start + quote;
-    Some(start + within.start..start + within.end)
 }
 
 #[cfg(test)]

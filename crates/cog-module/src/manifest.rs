@@ -5,8 +5,9 @@ mod fields;
 use std::ops::Range;
 
 use cog_spec::{
-    AcceptedContext, Composition, ContextRule, ContextTtl, DataflowStep, DeniedPolicies, EmittedContext,
-    ErrorCode, Format, IterationRule, Manifest, Modality, Requirement, RiskRule, RoutingRule, Tier,
+    AcceptedContext, CheckRule, Composition, ContextRule, ContextTtl, DataflowStep, DeniedPolicies,
+    EmittedContext, ErrorCode, Format, IterationRule, Manifest, Modality, Requirement, RiskRule, RoutingRule,
+    Tier,
 };
 
 use self::fields::{Fields, is_within, set};
@@ -117,6 +118,7 @@ fn read_sections(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContex
     modalities(fields, manifest);
     error_codes(fields, manifest);
     tests(fields, manifest);
+    manifest.checks = checks(fields);
 }
 
 const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
@@ -369,6 +371,70 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
             }
             _ => fields.bad_test_pair(node),
         }
+    }
+}
+
+/// The maximum number of checks.
+const MAX_CHECKS: usize = 100;
+
+/// Reads `checks`: only its form. Conditions and paths are compared with the schemas when the contract is compiled.
+fn checks(fields: &Fields<'_>) -> Vec<CheckRule> {
+    let nodes = fields.list("checks").unwrap_or_default();
+    if nodes.len() > MAX_CHECKS {
+        let message = format!("`checks` has {} entries; the maximum is {MAX_CHECKS}", nodes.len());
+        fields.error_at("checks", Rule::Check, message, Some("Join some of them with `&&`.".to_owned()));
+    }
+    let mut checks: Vec<CheckRule> = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let mut check = CheckRule::default();
+        match &node.content {
+            Content::Map(_) => fields.within(&format!("checks[{index}]"), node, |f| {
+                check = check_rule(f);
+                check_form(f, node, &check, &checks);
+            }),
+            _ => fields.wrong_type(&format!("checks[{index}]"), node, "a mapping with `name` and `that`"),
+        }
+        checks.push(check);
+    }
+    checks
+}
+
+fn check_rule(f: &Fields<'_>) -> CheckRule {
+    CheckRule {
+        name: f.required_text("name").unwrap_or_default(),
+        that: f.text("that"),
+        grounded: f.text("grounded"),
+        when: f.text("when"),
+        message: f.text("message"),
+        severity: f.keyword("severity").unwrap_or_default(),
+    }
+}
+
+/// Checks the name of a check, and that it has one test.
+fn check_form(f: &Fields<'_>, node: &Node, check: &CheckRule, earlier: &[CheckRule]) {
+    let CheckRule { name, that, grounded, .. } = check;
+    let is_name = name.len() <= MAX_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !is_name && f.has("name") {
+        let message = format!(
+            "`{}` is not a valid name of a check: use at most {MAX_NAME} letters, digits, `_` and `-`",
+            shown(name)
+        );
+        f.error_at("name", Rule::Check, message, None);
+    }
+    if is_name && earlier.iter().any(|other| other.name == *name) {
+        f.error_at("name", Rule::Check, format!("the name `{name}` is used twice"), None);
+    }
+    match (that, grounded) {
+        (Some(_), Some(_)) => {
+            let help = "Write two checks: one with `that`, one with `grounded`.".to_owned();
+            f.error_at("grounded", Rule::Check, "a check has one test".to_owned(), Some(help));
+        }
+        (None, None) if !f.has("that") && !f.has("grounded") => {
+            f.error_in(node, Rule::Check, "the check has neither `that` nor `grounded`".to_owned());
+        }
+        _ => {}
     }
 }
 

@@ -1,5 +1,6 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
+use cog_rules::Checks;
 use cog_schema::Contract;
 use cog_spec::{Code, Manifest};
 
@@ -18,6 +19,8 @@ pub struct Module {
     pub manifest: Arc<Manifest>,
     /// The compiled contract.
     pub contract: Arc<Contract>,
+    /// The named checks of the manifest, compiled.
+    pub checks: Arc<Checks>,
     /// The prompt.
     pub prompt: Prompt,
     /// The complete `schema.json`; for v0, both files under `input` and `output`.

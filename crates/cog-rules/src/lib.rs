@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+mod checks;
 mod condition;
 mod cursor;
+mod grounding;
 mod path;
 mod static_type;
 mod typing;
 
+pub use checks::{Check, CheckFailure, CheckFinding, CheckedAnswer, Checks, Verdict, values_to_json};
 pub use condition::{
     Cases, Comparison, Computed, ComputedKind, Condition, Content, Decimal, Document, EvaluationError,
     Expression, FailedValue, Failure, KnownValues, List, Operand, Test, TestKind, Values,

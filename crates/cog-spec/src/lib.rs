@@ -9,6 +9,7 @@
 //! * the types between the stages: [`ModelEvent`], [`Usage`], [`FinishReason`], [`Repair`], [`Secret`].
 
 mod capability;
+mod check;
 mod chunk;
 mod code;
 mod composition;
@@ -32,6 +33,7 @@ mod tier;
 mod warning;
 
 pub use capability::{Capabilities, Dialect, Modality, SPECIFICATION, Transport};
+pub use check::{CheckRule, CheckSeverity};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use composition::{

@@ -1,8 +1,8 @@
 //! The manifest of a module, with every default resolved (SPEC 2.2, docs/spec/modules.md).
 
 use crate::{
-    ChunkType, Composition, EnumStrategy, Generation, Modality, OnViolation, ResponseMode, RiskRule,
-    Strictness, Tier, string_enum::string_enum,
+    CheckRule, ChunkType, Composition, EnumStrategy, Generation, Modality, OnViolation, ResponseMode,
+    RiskRule, Strictness, Tier, string_enum::string_enum,
 };
 
 string_enum! {
@@ -91,6 +91,8 @@ pub struct Manifest {
     pub error_codes: Vec<(String, String)>,
     /// The golden tests, as pairs `input -> expected`.
     pub tests: Vec<(String, String)>,
+    /// The named checks of its answers (docs/checks.md).
+    pub checks: Vec<CheckRule>,
 }
 
 impl Manifest {
@@ -125,6 +127,7 @@ impl Manifest {
             modalities: Modalities::default(),
             error_codes: Vec::new(),
             tests: Vec::new(),
+            checks: Vec::new(),
         }
     }
 }

@@ -23,6 +23,8 @@ string_enum! {
         MediaUnplaced = "W3009",
         /// The rounds of a composition ended before their condition was true.
         RoundsEnded = "W3010",
+        /// The answer fails a check of severity `warning`.
+        CheckFailed = "W3011",
         /// No model was called: the answer is a golden one or a sample.
         NoModelCalled = "W4001",
         /// One envelope instead of a stream.
