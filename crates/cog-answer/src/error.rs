@@ -1,6 +1,7 @@
 //! The errors of a reply, as the `error` of an envelope.
 
 use cog_json::{Kind, Node, Path, SyntaxError, SyntaxErrorKind, Value, Writer};
+use cog_rules::CheckFailure;
 use cog_schema::{Contract, MAX_VIOLATIONS, Violation};
 use cog_spec::{Code, ErrorBody, ErrorCode, ErrorOrigin, Repair, ViolationNote};
 
@@ -150,6 +151,50 @@ pub(crate) fn from_violations_with(
 pub(crate) fn from_checks(violations: &[Violation]) -> ErrorBody {
     from_violations(violations)
         .suggest("Name the rule in the prompt, or allow more calls; the answer is in partial_data.")
+}
+
+/// Returns the violation of a failed check.
+pub(crate) fn check_violation(failure: &CheckFailure) -> Violation {
+    Violation {
+        path: failure.paths.first().cloned().unwrap_or_else(|| "data".to_owned()),
+        rule: format!("check:{}", failure.name),
+        message: failure.message.clone(),
+        code: Code::ConstraintViolation,
+        suggestion: None,
+    }
+}
+
+/// The answer fails named checks (E3006).
+pub(crate) fn from_named_checks(failures: &[CheckFailure]) -> ErrorBody {
+    let violations: Vec<Violation> = failures.iter().map(check_violation).collect();
+    let details = details(|w| {
+        if let Some(first) = failures.first() {
+            w.field("check", first.name.as_str());
+            w.field("paths", &first.paths);
+            w.key("values").array(|w| {
+                for read in &first.values {
+                    w.object(|w| {
+                        w.field("path", &read.path);
+                        w.key("value").node(read.value.node());
+                    });
+                }
+            });
+        }
+        w.field("violations", violations.get(..MAX_VIOLATIONS).unwrap_or(&violations));
+    });
+    let message = match failures.split_first() {
+        None => "The answer fails a check".to_owned(),
+        Some((first, rest)) => {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            format!("The answer fails the check `{}`: {}{more}", first.name, first.message)
+        }
+    };
+    ErrorBody::new(Code::ConstraintViolation, message)
+        .suggest("Name the rule in the prompt, or allow more attempts with `response.max_attempts`.")
+        .with_details(details)
 }
 
 /// The answer contains rejected media (E3001): each with its own code.

@@ -6,10 +6,11 @@ mod open;
 
 use cog_harmony::{Finding, citation};
 use cog_json::{Node, Path, Segment, ToJson, Value};
+use cog_rules::{CheckFailure, CheckedAnswer};
 use cog_schema::{DataCheck, ExcessInsights, Violation};
 use cog_spec::{
-    Code, ErrorBody, Evidence, Meta, RationalePlace, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning,
-    WarningCode,
+    CheckSeverity, Code, ErrorBody, Evidence, Meta, RationalePlace, RepairRule, Risk, RiskRule, RiskValue,
+    Tier, Warning, WarningCode,
 };
 
 pub(crate) use self::open::{Failure, ParsedReply, Success};
@@ -226,6 +227,12 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
         })),
         None => Err(error::from_violations(&violations)),
     };
+    // A rule about values says nothing of an answer that has others than its schema allows.
+    let meta = meta.and_then(|meta| {
+        let (failed, noted) = run_checks(rules, data.node());
+        warnings.extend(noted);
+        if failed.is_empty() { Ok(meta) } else { Err(error::from_named_checks(&failed)) }
+    });
     match meta {
         Ok(meta) => {
             warnings.extend(ruled.and_then(|risk| risk.warning));
@@ -240,6 +247,28 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
             ..Failure::new(error)
         })),
     }
+}
+
+/// Runs the named checks. Returns the failures that are errors, and the warnings.
+fn run_checks(rules: &AnswerRules, data: Node<'_>) -> (Vec<CheckFailure>, Vec<Warning>) {
+    if rules.checks.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let answer = CheckedAnswer::new(rules.input.as_ref().map(Value::node), data);
+    let (failed, noted): (Vec<_>, Vec<_>) = answer
+        .failures(&rules.checks)
+        .into_iter()
+        .partition(|failure| failure.severity == CheckSeverity::Error);
+    (failed, noted.iter().map(check_warning).collect())
+}
+
+fn check_warning(failure: &CheckFailure) -> Warning {
+    let at = match failure.paths.first() {
+        Some(path) => format!(" at `{path}`"),
+        None => String::new(),
+    };
+    let message = format!("The answer fails the check `{}`{at}: {}.", failure.name, failure.message);
+    Warning::new(WarningCode::CheckFailed, message)
 }
 
 /// Checks the data. Insights over the limit are removed first (ruling R30).

@@ -1,13 +1,14 @@
 use std::time::Duration;
 
 use cog_json::{Event, EventKind, Node, Path, Segment, Value};
+use cog_rules::{Check, CheckFailure, CheckedAnswer, Verdict};
 use cog_schema::Violation;
-use cog_spec::{ChunkType, ViolationNote};
+use cog_spec::{CheckSeverity, ChunkType, ViolationNote};
 
 use crate::{
     AnswerRules,
     emit::{Deltas, Drafts},
-    patch, repair,
+    error, patch, repair,
     sequencer::ChunkSequencer,
     shape::{Recognizer, Shape},
 };
@@ -130,6 +131,24 @@ impl Listener {
         self.watch.as_ref().map_or(&[], Watch::stopping_violations)
     }
 
+    /// Returns the failed checks that stop the provider.
+    pub(crate) fn stopping_checks(&self) -> &[CheckFailure] {
+        self.watch.as_ref().map_or(&[], Watch::stopping_checks)
+    }
+
+    /// Runs the checks that read only values that are complete. `root` is the draft of the reply.
+    pub(crate) fn run_checks(
+        &mut self,
+        rules: &AnswerRules,
+        root: Option<Node<'_>>,
+        out: &mut ChunkSequencer,
+    ) {
+        let Some(watch) = self.watch.as_mut().filter(|watch| watch.has_due_checks()) else { return };
+        if let Some(data) = root.and_then(|root| self.recognizer.draft(root)) {
+            watch.run_checks(rules, data, out);
+        }
+    }
+
     /// Returns what is known of the reply's shape.
     pub(crate) fn recognizer(&self) -> &Recognizer {
         &self.recognizer
@@ -153,7 +172,8 @@ impl Listener {
             Emitter::Silent => false,
         };
         let has_emitted = has_emitted || self.watch.as_ref().is_some_and(Watch::has_emitted);
-        let is_invalid = !tentative && !self.stopping_violations().is_empty();
+        let is_invalid =
+            !tentative && !(self.stopping_violations().is_empty() && self.stopping_checks().is_empty());
         let watch = self.watch.take_if(|_| is_invalid);
         *self = Self::new(rules);
         self.watch = watch.or(self.watch.take());
@@ -194,6 +214,21 @@ pub(crate) struct Watch {
     /// Media may be inserted into the data after the reply.
     awaits_media: bool,
     violations: Vec<Violation>,
+    /// The named checks that can run before the end.
+    checks: Vec<PendingCheck>,
+    /// The maximum depth of the values that they wait for.
+    check_depth: usize,
+    failed_checks: Vec<CheckFailure>,
+}
+
+/// A named check before it has run.
+#[derive(Debug)]
+struct PendingCheck {
+    /// Its index in the checks of the module.
+    index: usize,
+    /// The values that it reads and that are complete.
+    is_read: Vec<bool>,
+    is_due: bool,
 }
 
 impl Watch {
@@ -203,7 +238,53 @@ impl Watch {
             ignores_nulls,
             awaits_media: rules.makes_media(),
             violations: Vec::new(),
+            checks: Self::pending_checks(rules),
+            check_depth: rules.checks.iter().map(Check::depth).max().unwrap_or_default(),
+            failed_checks: Vec::new(),
         }
+    }
+
+    /// Returns the checks that can fail before the end. A warning is only reported at the end.
+    fn pending_checks(rules: &AnswerRules) -> Vec<PendingCheck> {
+        let checks = rules.checks.iter().enumerate();
+        let early = checks.filter(|(_, check)| {
+            check.depth() > 0 && check.severity == CheckSeverity::Error && !rules.makes_media()
+        });
+        early.map(|(index, _)| PendingCheck { index, is_read: Vec::new(), is_due: false }).collect()
+    }
+
+    /// Notes that a value of the data is complete.
+    fn note_complete(&mut self, rules: &AnswerRules, path: &Path) {
+        for pending in self.checks.iter_mut().filter(|pending| !pending.is_due) {
+            let check = rules.checks.iter().nth(pending.index);
+            pending.is_due = check.is_some_and(|check| check.note(path, &mut pending.is_read));
+        }
+    }
+
+    fn has_due_checks(&self) -> bool {
+        self.checks.iter().any(|pending| pending.is_due)
+    }
+
+    /// Runs the checks that are due, each once. The final check of the answer runs all of them.
+    fn run_checks(&mut self, rules: &AnswerRules, data: Node<'_>, out: &mut ChunkSequencer) {
+        let answer = CheckedAnswer::new(rules.input.as_ref().map(Value::node), data);
+        let due: Vec<usize> =
+            self.checks.extract_if(.., |pending| pending.is_due).map(|due| due.index).collect();
+        for check in due.into_iter().filter_map(|index| rules.checks.iter().nth(index)) {
+            let Verdict::Failed { failure, reads_null } = answer.run(check) else { continue };
+            // A null may stand for an omitted member, which is only known at the end.
+            if self.ignores_nulls && reads_null {
+                continue;
+            }
+            if out.violation(note(rules, &error::check_violation(&failure))) {
+                self.failed_checks.push(*failure);
+            }
+        }
+    }
+
+    /// Returns the failed checks because of which to stop the provider.
+    fn stopping_checks(&self) -> &[CheckFailure] {
+        if self.is_stopping { &self.failed_checks } else { &[] }
     }
 
     /// Processes an event of the data. `path` is its path in the envelope.
@@ -217,6 +298,9 @@ impl Watch {
         // `data` itself is checked at the end, after insights over the limit were removed.
         if event.kind == EventKind::Complete && path.depth() > 1 && !self.is_open(rules, path) {
             self.add(rules, rules.contract.check_at(path, event.node), path, event, out);
+        }
+        if event.kind == EventKind::Complete && path.depth() <= self.check_depth && !self.checks.is_empty() {
+            self.note_complete(rules, path);
         }
     }
 
@@ -248,7 +332,7 @@ impl Watch {
 
     /// Returns whether a violation was reported.
     pub(crate) fn has_emitted(&self) -> bool {
-        !self.violations.is_empty()
+        !self.violations.is_empty() || !self.failed_checks.is_empty()
     }
 
     /// Returns the violations because of which to stop the provider; none if it should continue.

@@ -87,6 +87,10 @@ impl Reply {
         self.syntax_error = self.syntax_error.or(read.err());
         // From the first document on, the text is an answer in JSON, so it need not be held a second time.
         self.prose.take_if(|_| self.parser.root().is_some());
+        // What is read tentatively may turn out to be prose.
+        if !self.parser.is_tentative() {
+            self.listener.run_checks(rules, self.parser.unwrapped_root(), out);
+        }
         self.flush_due(now, out);
     }
 
@@ -122,7 +126,9 @@ impl Reply {
             return false;
         }
         let is_unreadable = !rules.calls_tools && self.parser.has_second_object();
-        is_unreadable || !self.listener.stopping_violations().is_empty()
+        is_unreadable
+            || !self.listener.stopping_violations().is_empty()
+            || !self.listener.stopping_checks().is_empty()
     }
 
     /// Ends the reply: returns it, or the reason why it is invalid. Text next to generated media need not be JSON.
@@ -189,6 +195,10 @@ impl Reply {
         let stops = self.listener.stopping_violations();
         if !stops.is_empty() {
             return Some(error::from_violations(stops));
+        }
+        let failed = self.listener.stopping_checks();
+        if !failed.is_empty() {
+            return Some(error::from_named_checks(failed));
         }
         match &self.finish {
             _ if self.parser.has_second_object() => Some(error::several_objects()),

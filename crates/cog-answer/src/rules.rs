@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use cog_harmony::{citation::Sources, handoff::Handoff};
 use cog_json::{Limits, Value};
+use cog_rules::Checks;
 use cog_schema::Contract;
 use cog_spec::{Dialect, Form, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
 
@@ -14,6 +15,8 @@ pub struct AnswerRules {
     pub manifest: Arc<Manifest>,
     /// The module's contract.
     pub contract: Arc<Contract>,
+    /// The named checks of the module.
+    pub checks: Arc<Checks>,
     /// The form of emitted data and the reaction to violations: from the manifest, or set by the caller. `mode` is
     /// ignored.
     pub response: Response,
@@ -94,6 +97,7 @@ impl AnswerRules {
             response: manifest.response,
             manifest,
             contract,
+            checks: Arc::default(),
             provider: String::new(),
             dialect: Dialect::Prompt,
             form: Form::ENVELOPE,

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use cog_json::{Node, Path, Value};
+use cog_json::{Node, Path};
 use cog_schema::{Shape, Types};
 use cog_spec::{CheckRule, CheckSeverity};
 
@@ -381,13 +381,6 @@ fn bases(reads: &[ListPath]) -> Option<Vec<Path>> {
         }
     }
     (!bases.is_empty()).then_some(bases)
-}
-
-/// Returns the values of a failure as JSON: `[{path, value}]`.
-pub fn values_to_json(values: &[FailedValue]) -> Value {
-    let list =
-        values.iter().map(|read| serde_json::json!({ "path": read.path, "value": read.value.to_serde() }));
-    Value::from(serde_json::Value::Array(list.collect()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod path;
 mod static_type;
 mod typing;
 
-pub use checks::{Check, CheckFailure, CheckFinding, CheckedAnswer, Checks, Verdict, values_to_json};
+pub use checks::{Check, CheckFailure, CheckFinding, CheckedAnswer, Checks, Verdict};
 pub use condition::{
     Cases, Comparison, Computed, ComputedKind, Condition, Content, Decimal, Document, EvaluationError,
     Expression, FailedValue, Failure, KnownValues, List, Operand, Test, TestKind, Values,

@@ -218,6 +218,7 @@ pub(crate) fn answer_rules(
 ) -> AnswerRules {
     let own = module.manifest.response;
     let mut rules = AnswerRules::new(session_id, Arc::clone(&module.manifest), Arc::clone(&module.contract));
+    rules.checks = Arc::clone(&module.checks);
     rules.response = Response {
         on_violation: options.on_violation.or(own.on_violation),
         max_attempts: options.max_attempts.or(own.max_attempts),

@@ -43,6 +43,28 @@ fn validate_invalid_module() {
 }
 
 #[test]
+fn validate_compares_checks_with_the_schemas() {
+    let place = Place::new();
+    place.copy_module("format-v22", "format-v22");
+    let checks = "checks:
+  - name: misspelt
+    that: length($.data.resutl) > 0
+  - name: wrong type
+    that: sum($.data.result) == 1
+  - name: always
+    that: count($.data.list[*]) >= 0
+  - { name: both, that: $.data.result != '', grounded: $.data.result }
+  - { name: neither }
+  - { name: both, that: $.data.result = 1 }
+";
+    let schema = r#"{"input": {"type": "object"}, "data": {"type": "object", "additionalProperties": false, "properties": {
+        "result": {"type": "string"}, "list": {"type": "array"}, "rationale": {"type": "string"}}}}"#;
+    place.write("format-v22/module.yaml", place.read("format-v22/module.yaml") + checks);
+    place.write("format-v22/schema.json", schema);
+    snapshot!(place.cog(["validate", "./format-v22"]));
+}
+
+#[test]
 fn validate_reports_what_has_no_effect() {
     let place = Place::new();
     place.copy_module("format-v22", "format-v22");
