@@ -173,7 +173,7 @@ impl Listener {
         };
         let has_emitted = has_emitted || self.watch.as_ref().is_some_and(Watch::has_emitted);
         let is_invalid =
-            !tentative && !(self.stopping_violations().is_empty() && self.stopping_checks().is_empty());
+            !(tentative || self.stopping_violations().is_empty() && self.stopping_checks().is_empty());
         let watch = self.watch.take_if(|_| is_invalid);
         *self = Self::new(rules);
         self.watch = watch.or(self.watch.take());

@@ -392,7 +392,7 @@ impl Operand {
                         .for_each(|condition| condition.each_path(is_deep, visit));
                 }
                 ComputedKind::ExtremeOf(_, parts) => {
-                    parts.iter().for_each(|part| part.each_path(is_deep, visit))
+                    parts.iter().for_each(|part| part.each_path(is_deep, visit));
                 }
                 ComputedKind::Length(part)
                 | ComputedKind::Abs(part)

@@ -19,16 +19,12 @@ pub struct CheckRule {
 
 string_enum! {
     /// What it is if an answer fails a check.
+    #[derive(Default)]
     CheckSeverity {
         /// An error: the answer is rejected (E3006).
+        #[default]
         Error = "error",
         /// A warning (W3011): the answer is accepted.
         Warning = "warning",
-    }
-}
-
-impl Default for CheckSeverity {
-    fn default() -> Self {
-        CheckSeverity::Error
     }
 }

@@ -194,8 +194,8 @@ impl Score {
 
 /// Returns the lowest threshold that reaches the target on the same cases.
 fn naive_threshold(runs: &[Run], target: f64) -> Option<f64> {
-    let reached = Sample::new(runs).coverage().into_iter().filter(|point| point.accuracy >= target);
-    reached.last().map(|point| point.threshold)
+    let mut reached = Sample::new(runs).coverage().into_iter().filter(|point| point.accuracy >= target);
+    reached.next_back().map(|point| point.threshold)
 }
 
 /// Returns how often two equally good answers to the same 50 cases are called worse.
