@@ -46,7 +46,7 @@ const NOT_RUN: [(&str, &str); 20] = [
 
 /// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other
 /// blocks of the page. The model has one answer, so a new module keeps the golden test of that answer only.
-const PREPARATIONS: [(&str, &str); 18] = [
+const PREPARATIONS: [(&str, &str); 19] = [
     ("cog verify answer.json --module my-module", "cp template.json answer.json"),
     (
         "cog validate translate-checked",
@@ -91,6 +91,7 @@ const PREPARATIONS: [(&str, &str); 18] = [
     ),
     ("cog test --all --provider openai", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("cog batch my-module cases.csv", "cog new my-module; printf 'id,query,truth\n1,When?,Nine\n2,Where?,Here\n' > cases.csv"),
+    ("-o report.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--baseline before.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence1 > runs.jsonl"),
     ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
