@@ -132,14 +132,14 @@ impl Comparison {
             let verdict = self.judge_one(&change, &whole, index < MAX_JUDGED);
             judged.push(described(change, verdict));
         }
-        self.with_remainder(judged, whole)
+        self.with_remainder(judged, whole.verdict)
     }
 
     /// Judges a change: by itself, unless all of them together are known to be harmless.
-    fn judge_one(&self, change: &Change, whole: &Verdict, is_within_limit: bool) -> Verdict {
+    fn judge_one(&self, change: &Change, whole: &Whole, is_within_limit: bool) -> Verdict {
         let Some(edit) = &change.edit else { return Verdict::Equal };
-        if matches!(whole, Verdict::Equal | Verdict::Accepted) {
-            return whole.clone();
+        if matches!(whole.verdict, Verdict::Equal | Verdict::Accepted) {
+            return whole.verdict.clone();
         }
         let mut document = self.document.clone();
         if !is_within_limit || !edit.apply(&mut document) {
@@ -150,20 +150,32 @@ impl Comparison {
         // The other changes may allow again what this one excludes, so the complete contracts must agree.
         let (outer, inner) = self.outer_and_inner(&self.new);
         let (edited_outer, edited_inner) = self.outer_and_inner(&edited);
-        match judge.pair(outer, inner) {
-            Some(complete) => judge.verdict(edited_outer, edited_inner, Some(&complete)),
-            None => Verdict::Unknown,
+        let Some(complete) = judge.pair(outer, inner) else { return Verdict::Unknown };
+        match judge.verdict(edited_outer, edited_inner, Some(&complete)) {
+            Verdict::Unknown if self.part != ComparedPart::Input => self.contributes(&judge, &edited, whole),
+            verdict => verdict,
         }
     }
 
+    /// Looks for an answer that the old schema refuses for several reasons, and one of them is this change: with it, fewer remain.
+    fn contributes(&self, judge: &Judge<'_>, edited: &str, whole: &Whole) -> Verdict {
+        let mut refused = whole.refused.iter();
+        let shown = refused.find(|value| {
+            let errors = judge.errors(edited, value).zip(judge.errors(&self.old, value));
+            errors.is_some_and(|(with, without)| with < without)
+        });
+        shown.cloned().map_or(Verdict::Unknown, Verdict::Refused)
+    }
+
     /// Judges all changes together.
-    fn judge_all(&self) -> Verdict {
-        let Some(judge) = Judge::new(&self.document) else { return Verdict::Unknown };
+    fn judge_all(&self) -> Whole {
+        let Some(judge) = Judge::new(&self.document) else {
+            return Whole { verdict: Verdict::Unknown, refused: Vec::new() };
+        };
         let (outer, inner) = self.outer_and_inner(&self.new);
-        match judge.verdict(outer, inner, None) {
-            Verdict::Accepted if judge.verdict(inner, outer, None) == Verdict::Accepted => Verdict::Equal,
-            verdict => verdict,
-        }
+        let (verdict, refused) = judge.judge(outer, inner, None);
+        let is_equal = verdict == Verdict::Accepted && judge.verdict(inner, outer, None) == Verdict::Accepted;
+        Whole { verdict: if is_equal { Verdict::Equal } else { verdict }, refused }
     }
 
     /// Returns the pointers of the schema that must accept every value of the other one, and of the other one.
@@ -188,6 +200,13 @@ impl Comparison {
         }
         changes
     }
+}
+
+/// All changes together.
+struct Whole {
+    verdict: Verdict,
+    /// The values that the outer schema refuses, the shortest first.
+    refused: Vec<Tree>,
 }
 
 const OLD: &str = "old";

@@ -1,13 +1,17 @@
 //! Judges two schemas: a proof that one accepts all values of the other, or a value that it refuses.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
 use cog_json::Value as Tree;
 use serde_json::Value;
 
 use super::candidates::Candidates;
 use crate::{
-    engine::{Check, Cover, Engine, cover},
+    engine::{Check, Cover, Engine, EngineError, Reason, cover},
     sample::sample_at,
 };
 
@@ -51,17 +55,22 @@ impl<'a> Judge<'a> {
 
     /// Judges whether `outer` accepts every value of `inner`. A value that it refuses must also separate `complete`.
     pub(super) fn verdict(&self, outer: &str, inner: &str, complete: Option<&Pair>) -> Verdict {
-        let Some(pair) = self.pair(outer, inner) else { return Verdict::Unknown };
+        self.judge(outer, inner, complete).0
+    }
+
+    /// Also returns the values that it refuses, the shortest first.
+    pub(super) fn judge(&self, outer: &str, inner: &str, complete: Option<&Pair>) -> (Verdict, Vec<Tree>) {
+        let Some(pair) = self.pair(outer, inner) else { return (Verdict::Unknown, Vec::new()) };
         let is_refused =
             |value: &Tree| pair.separates(value) && complete.is_none_or(|complete| complete.separates(value));
         let proof = cover(self.document, outer, inner);
         let samples: Vec<Value> =
             (0..SAMPLES).filter_map(|seed| sample_at(self.document, inner, seed)).collect();
-        let mut found = Shortest::default();
+        let mut found = Found::default();
         samples.iter().for_each(|sample| found.offer(sample, &is_refused));
         if proof == Cover::Proven {
             // A value that refutes a proof is believed.
-            return found.best.map_or(Verdict::Accepted, Verdict::Refused);
+            return found.verdict(Verdict::Accepted);
         }
         if let Cover::Difference(schema) = &proof {
             for seed in 0..SAMPLES {
@@ -74,10 +83,20 @@ impl<'a> Judge<'a> {
         for sample in samples.iter().take(VARIED) {
             candidates.each_variant(sample, &mut |value| {
                 found.offer(value, &is_refused);
-                found.count < ENOUGH
+                found.values.len() < ENOUGH
             });
         }
-        found.best.map_or(Verdict::Unknown, Verdict::Refused)
+        found.verdict(Verdict::Unknown)
+    }
+
+    /// Returns the number of errors of a value; each unexpected member is one.
+    pub(super) fn errors(&self, pointer: &str, value: &Tree) -> Option<usize> {
+        let errors = self.engine.compile(pointer).ok()?.errors(value.node());
+        let count = |error: &EngineError| match &error.reason {
+            Reason::Unexpected(members) => members.len(),
+            _ => 1,
+        };
+        Some(errors.iter().map(count).sum())
     }
 }
 
@@ -94,31 +113,31 @@ impl Pair {
     }
 }
 
-/// The shortest value that was accepted.
+/// The values that were accepted, each with its length as JSON.
 #[derive(Default)]
-struct Shortest {
-    best: Option<Tree>,
-    length: usize,
-    count: usize,
-    seen: HashSet<String>,
+struct Found {
+    values: Vec<(usize, Tree)>,
+    /// The hashes of the values that were tried.
+    tried: HashSet<u64>,
 }
 
-impl Shortest {
+impl Found {
     fn offer(&mut self, value: &Value, accepts: &dyn Fn(&Tree) -> bool) {
         let text = value.to_string();
-        if self.seen.contains(&text) {
-            return;
-        }
-        let tree = Tree::from(value.clone());
-        let is_accepted = accepts(&tree);
-        let length = text.len();
-        self.seen.insert(text);
-        if is_accepted {
-            self.count += 1;
-            if self.best.is_none() || length < self.length {
-                self.length = length;
-                self.best = Some(tree);
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        if self.tried.insert(hasher.finish()) {
+            let tree = Tree::from(value.clone());
+            if accepts(&tree) {
+                self.values.push((text.len(), tree));
             }
         }
+    }
+
+    /// Returns the verdict, which is `without` if there is no value.
+    fn verdict(mut self, without: Verdict) -> (Verdict, Vec<Tree>) {
+        self.values.sort_by_key(|(length, _)| *length);
+        let values: Vec<Tree> = self.values.into_iter().map(|(_, value)| value).collect();
+        (values.first().cloned().map_or(without, Verdict::Refused), values)
     }
 }

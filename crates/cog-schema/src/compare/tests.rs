@@ -154,6 +154,23 @@ fn change_that_others_make_up_for_is_not_breaking() {
 }
 
 #[test]
+fn renamed_field_is_two_breaking_changes_of_an_answer() {
+    let named = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name], "additionalProperties": false });
+    let found = changes(ComparedPart::Data, &named("a"), &named("b"));
+    let found: Vec<_> =
+        found.iter().map(|change| (change.path.as_str(), change.kind.as_str(), change.effect)).collect();
+    assert_eq!(
+        found,
+        [
+            ("data.a", "field_removed", SchemaEffect::Compatible),
+            ("data.b", "field_added", SchemaEffect::Breaking),
+            ("data.a", "required_removed", SchemaEffect::Breaking),
+            ("data.b", "required_added", SchemaEffect::Compatible),
+        ]
+    );
+}
+
+#[test]
 fn fields_with_names_from_pointers_and_references_are_found() {
     let old = object(json!({ "a/b~c": { "type": "string" }, "$ref": { "type": "string" } }));
     let new = object(json!({ "a/b~c": { "type": "integer" }, "$ref": { "type": "string", "minLength": 1 } }));
