@@ -20,6 +20,7 @@
 
 mod golden;
 mod manifest;
+mod strictness;
 mod version;
 
 use cog_json::{Array, ToJson, Value, Writer};
@@ -168,6 +169,7 @@ pub fn diff(old: &Module, new: &Module) -> Difference {
         let found = old.contract.changes_to(&new.contract, part);
         changes.extend(found.into_iter().map(|change| Change::of_schema(part, change)));
     }
+    strictness::apply(&mut changes, old, new);
     changes.extend(manifest::changes(old, new));
     changes.extend(prompt_change(old, new));
     Difference {

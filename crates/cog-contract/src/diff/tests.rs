@@ -112,6 +112,26 @@ fn rules_about_answers_are_shown_by_an_answer() {
 }
 
 #[test]
+fn new_field_breaks_readers_of_a_strict_module() {
+    let schema = SCHEMA.replace("\"queue\": {", "\"notes\": { \"type\": \"array\", \"items\": { \"type\": \"object\", \"properties\": { \"line\": {} } } }, \"queue\": {");
+    let new = schema.replace("\"line\": {} }", "\"line\": {}, \"text\": { \"type\": \"string\" } }");
+    for (strictness, effect) in
+        [("high", Effect::BreaksReaders), ("medium", Effect::Compatible), ("low", Effect::Compatible)]
+    {
+        let manifest = format!("{MANIFEST}schema_strictness: {strictness}\n");
+        let [old, new] = [&schema, &new].map(|schema| module(&manifest, PROMPT, schema));
+        let difference = diff(&old, &new);
+        assert_eq!(only(&difference), format!("data data.notes[].text field_added {}", effect.as_str()));
+        let example = difference.changes[0].example.as_ref();
+        assert_eq!(example.is_some(), effect == Effect::BreaksReaders);
+        if let Some(example) = example {
+            assert!(new.contract.check_data(example.node()).violations.is_empty());
+            assert!(!old.contract.check_data(example.node()).violations.is_empty());
+        }
+    }
+}
+
+#[test]
 fn new_error_code_breaks_readers() {
     let coded = module(&format!("{MANIFEST}error_codes: {{ E6001: The queue is closed }}\n"), PROMPT, SCHEMA);
     let plain = module(MANIFEST, PROMPT, SCHEMA);
