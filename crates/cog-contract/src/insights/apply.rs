@@ -11,12 +11,9 @@ use super::{Proposal, ProposalKind};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// Its kind changes no schema.
-    #[error("a proposal of the kind `{kind}` is not applied automatically")]
-    Kind {
-        /// The kind.
-        kind: &'static str,
-    },
+    /// It says what to look at, and not what to write.
+    #[error("it does not say what to write")]
+    Open,
     /// The schema does not have its place.
     #[error("the schema has no {what} for `{path}`")]
     NoPlace {
@@ -39,14 +36,14 @@ pub struct Edited {
     pub pointer: String,
 }
 
-/// Applies a proposal to the text of `schema.json`: adds the value of an enum, or an optional field.
+/// Applies a proposal to the text of `schema.json`: adds the value of an enum or an optional field, or sets a bound.
 ///
 /// # Errors
 /// If the proposal is of another kind, or the schema has no place for it.
 pub fn apply(schema: &str, proposal: &Proposal) -> Result<Edited, ApplyError> {
     let document: Value = serde_json::from_str(schema).map_err(|_| ApplyError::Syntax)?;
     let no_place = |what| ApplyError::NoPlace { what, path: proposal.path.clone() };
-    let Some(value) = &proposal.value else { return Err(ApplyError::Kind { kind: proposal.kind.as_str() }) };
+    let Some(value) = &proposal.value else { return Err(ApplyError::Open) };
     let (pointer, member) = match proposal.kind {
         ProposalKind::EnumValue => {
             let (pointer, schema) = schema_of(&document, &proposal.path).ok_or_else(|| no_place("field"))?;
@@ -59,10 +56,29 @@ pub fn apply(schema: &str, proposal: &Proposal) -> Result<Edited, ApplyError> {
             let name = name.trim_end_matches("[]");
             (format!("{pointer}/properties"), format!("{}: {}", json!(name), spaced(value)))
         }
-        kind => return Err(ApplyError::Kind { kind: kind.as_str() }),
+        ProposalKind::Bound => {
+            let (pointer, own) = schema_of(&document, &proposal.path).ok_or_else(|| no_place("field"))?;
+            let (keyword, bound) =
+                value.as_object().and_then(|one| one.iter().next()).ok_or_else(|| no_place("bound"))?;
+            if own.get(keyword).is_some() {
+                let pointer = format!("{pointer}/{keyword}");
+                let text = replaced(schema, &pointer, &bound.to_string()).ok_or_else(|| no_place("bound"))?;
+                return Ok(Edited { text, pointer });
+            }
+            (pointer, format!("{}: {bound}", json!(keyword)))
+        }
+        ProposalKind::Prompt => return Err(ApplyError::Open),
     };
     let text = appended(schema, &pointer, &member).ok_or_else(|| no_place("list"))?;
     Ok(Edited { text, pointer })
+}
+
+/// Returns the text with another value at a pointer.
+fn replaced(text: &str, pointer: &str, value: &str) -> Option<String> {
+    let span = Scanner { text, at: 0 }.find(pointer)?;
+    let mut edited = text.to_owned();
+    edited.replace_range(span, value);
+    serde_json::from_str::<Value>(&edited).ok().map(|_| edited)
 }
 
 /// Returns a small value as people write it: `{ "type": "string" }`.

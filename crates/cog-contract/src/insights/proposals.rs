@@ -147,20 +147,18 @@ impl Insights {
     /// Proposes a wider bound where the refused values are known, otherwise a sentence of the prompt.
     fn violated(&self, path: &str, rule: &str, count: u64, range: Option<&Range>) -> Proposal {
         let bound = range.and_then(|range| match rule {
-            "maxLength" | "maximum" | "exclusiveMaximum" | "maxItems" | "maxProperties" => Some(range.high),
-            "minLength" | "minimum" | "exclusiveMinimum" | "minItems" | "minProperties" => Some(range.low),
+            "maxLength" | "maximum" | "maxItems" | "maxProperties" => Some(range.high),
+            "minLength" | "minimum" | "minItems" | "minProperties" => Some(range.low),
+            // These bounds exclude their own value.
+            "exclusiveMaximum" => Some(range.high + 1.0),
+            "exclusiveMinimum" => Some(range.low - 1.0),
             _ => None,
         });
         if let Some(bound) = bound {
-            let keyword = match rule {
-                "exclusiveMaximum" => "maximum",
-                "exclusiveMinimum" => "minimum",
-                rule => rule,
-            };
             return self.proposal(
                 ProposalKind::Bound,
                 path,
-                Some(json!({ keyword: number(bound) })),
+                Some(json!({ rule: number(bound) })),
                 count,
                 self.runs,
             );

@@ -134,7 +134,7 @@ const SCHEMA: &str = r##"{
     "properties": {
       "queue": { "$ref": "#/$defs/Queue" },
       "kind": {"anyOf": [{"enum": ["a", "b"]}, {"type": "object"}]},
-      "items": { "type": "array", "items": { "properties": {} } },
+      "items": { "type": "array", "maxItems": 9, "items": { "properties": {} } },
       "text\/~": { "type": "string", "enum": [ "\"]" ] }
     }
   }
@@ -175,6 +175,20 @@ fn edits_keep_the_rest_of_the_text() {
             "\"properties\": {\"line\": { \"type\": \"integer\" }} }",
         ),
         (
+            ProposalKind::Bound,
+            "data.items",
+            json!({ "maxItems": 20 }),
+            "\"maxItems\": 9,",
+            "\"maxItems\": 20,",
+        ),
+        (
+            ProposalKind::Bound,
+            "data.kind",
+            json!({ "const": "a" }),
+            "{\"type\": \"object\"}]}",
+            "{\"type\": \"object\"}], \"const\": \"a\"}",
+        ),
+        (
             ProposalKind::Field,
             "data.tone",
             json!({ "type": "string" }),
@@ -196,10 +210,7 @@ fn what_has_no_place_is_refused() {
         refused(ProposalKind::Field, "data.queue.x"),
         "the schema has no `properties` for `data.queue.x`"
     );
-    assert_eq!(
-        refused(ProposalKind::Prompt, "data.queue"),
-        "a proposal of the kind `prompt` is not applied automatically"
-    );
+    assert_eq!(refused(ProposalKind::Prompt, "data.queue"), "it does not say what to write");
     let broken = apply("{", &proposal(ProposalKind::EnumValue, "data.queue", json!("x")));
     assert_eq!(broken, Err(ApplyError::Syntax));
 }

@@ -49,7 +49,7 @@ pub(crate) struct InsightsArgs {
     /// Minimum number of runs that must show something before it is proposed
     #[arg(long, value_name = "NUMBER", default_value_t = MIN_CASES, value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) min_cases: u64,
-    /// Apply the proposal with this number: edit `schema.json`, and raise the version
+    /// Apply the proposal with this number: edit its file, and raise the version
     #[arg(long, value_name = "NUMBER", requires = "module")]
     pub(crate) apply: Option<usize>,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use std::{
 
 use cog_contract::{
     diff::diff,
-    insights::{Insights, Proposal, Report, Run, apply},
+    insights::{Insights, Proposal, ProposalKind, Report, Run, apply},
 };
 use cog_host::{
     run_log::{Entry, each_entry},
@@ -201,38 +201,59 @@ fn accept(number: usize, report: &Report<'_>, module: &Module, console: &Console
             .suggest("Copy it with `cog new --from`.")
             .into());
     };
-    let schema_path = directory.join("schema.json");
-    let schema = read(&schema_path)?;
-    let edited = apply(&schema, proposal).map_err(|error| {
-        refused(&error.to_string()).suggest("Edit the module by hand, then compare it with `cog diff`.")
-    })?;
-    let (manifest, version) = raised(directory, module, &edited.text)?;
-    write(&schema_path, &edited.text)?;
-    if let Some((path, text)) = manifest {
-        write(&path, &text)?;
+    let Edit { file, text, place } = edit(directory, proposal)?;
+    let (manifest, version) = raised(directory, module, file, &text)?;
+    write(&directory.join(file), &text)?;
+    if let Some((name, text)) = manifest {
+        write(&directory.join(name), &text)?;
     }
     let kind = proposal.kind.as_str().replace('_', " ");
     let version = match version {
         Some(version) => format!("version {version}"),
         None => "the version is unchanged: set it by hand".to_owned(),
     };
-    console.print(&format!("applied {kind} {} at {}; {version}\n", proposal.path, edited.pointer))?;
+    console.print(&format!("applied {kind} {} at {place}; {version}\n", proposal.path))?;
     console.note(&format!("run the golden tests: cog test {}", directory.display()));
     Ok(Exit::Ok)
 }
 
-/// A manifest to be written.
-type Manifest = (std::path::PathBuf, String);
+/// A file with its new text.
+struct Edit {
+    file: &'static str,
+    text: String,
+    /// What was changed in it.
+    place: String,
+}
 
-/// Returns the manifest with the version that the new schema needs, and that version.
+/// Edits the schema, or adds a sentence at the end of the prompt.
+fn edit(directory: &Path, proposal: &Proposal) -> Result<Edit, CliError> {
+    let sentence = proposal.value.as_ref().and_then(serde_json::Value::as_str);
+    if let (ProposalKind::Prompt, Some(sentence)) = (proposal.kind, sentence) {
+        let file = "prompt.md";
+        let prompt = read(&directory.join(file))?;
+        let text = format!("{}\n\n{sentence}\n", prompt.trim_end());
+        return Ok(Edit { file, text, place: format!("the end of {file}") });
+    }
+    let file = "schema.json";
+    let edited = apply(&read(&directory.join(file))?, proposal).map_err(|error| {
+        refused(&error.to_string()).suggest("Edit the module by hand, then compare it with `cog diff`.")
+    })?;
+    Ok(Edit { file, text: edited.text, place: format!("{file}#{}", edited.pointer) })
+}
+
+/// A manifest to be written: its file and its text.
+type Manifest = (&'static str, String);
+
+/// Returns the manifest with the version that an edited file needs, and that version.
 fn raised(
     directory: &Path,
     module: &Module,
-    schema: &str,
+    file: &'static str,
+    text: &str,
 ) -> Result<(Option<Manifest>, Option<String>), CliError> {
     let read_all = files::read_directory(directory);
     let all = read_all.map_err(|source| CliError::File {
-        what: "cannot read",
+        what: "cannot read the module",
         path: directory.to_owned(),
         source,
     })?;
@@ -242,14 +263,13 @@ fn raised(
             files = files.with(path, text);
         }
     }
-    let edited = files.with("schema.json", schema.to_owned()).load()?;
+    let edited = files.with(file, text.to_owned()).load()?;
     let Some(next) = diff(module, &edited).next_version() else { return Ok((None, None)) };
     for name in ["module.yaml", "MODULE.md", "module.md"] {
-        let path = directory.join(name);
-        if let Ok(text) = files::read_text(&path, files::MAX_PART) {
+        if let Ok(text) = files::read_text(&directory.join(name), files::MAX_PART) {
             let text = with_version(&text, &module.manifest.version, &next);
             let version = text.is_some().then_some(next);
-            return Ok((text.map(|text| (path, text)), version));
+            return Ok((text.map(|text| (name, text)), version));
         }
     }
     Ok((None, None))
@@ -273,7 +293,7 @@ fn with_version(text: &str, old: &str, new: &str) -> Option<String> {
 
 fn read(path: &Path) -> Result<String, CliError> {
     let read = files::read_text(path, files::MAX_PART);
-    read.map_err(|source| CliError::File { what: "cannot read the schema", path: path.to_owned(), source })
+    read.map_err(|source| CliError::File { what: "cannot read the file", path: path.to_owned(), source })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {

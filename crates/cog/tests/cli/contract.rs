@@ -274,6 +274,21 @@ fn insights_applied() {
 }
 
 #[test]
+fn insights_applied_to_the_prompt() {
+    let place = Place::new();
+    module(&place, "sort");
+    let refused = r#"{"ok": false, "meta": {}, "error": {"code": "E3002", "details": {"violations": [{"path": "data.queue", "rule": "enum"}]}}}"#;
+    place.write("results.jsonl", format!("{refused}\n").repeat(5));
+    let output =
+        place.cog(["insights", "./sort", "--from", "results.jsonl", "--apply", "1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let sentence = "Keep to the schema of `data.queue`: `enum` was violated in 5 runs.";
+    assert_eq!(place.read("sort/prompt.md"), format!("Sort $ARGUMENTS into a queue.\n\n{sentence}\n"));
+    assert!(place.read("sort/module.yaml").contains("version: 1.0.1\n"));
+    assert_eq!(place.read("sort/schema.json"), SCHEMA);
+}
+
+#[test]
 fn insights_with_a_proposal_that_cannot_be_applied() {
     let place = with_results();
     snapshot!(place.cog(["insights", "./sort", "--from", "results.jsonl", "--apply", "3"]));

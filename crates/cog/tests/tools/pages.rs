@@ -93,6 +93,7 @@ const PREPARATIONS: [(&str, &str); 19] = [
     ("cog batch my-module cases.csv", "cog new my-module; printf 'id,query,truth\n1,When?,Nine\n2,Where?,Here\n' > cases.csv"),
     ("-o report.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--baseline before.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
+    ("cog insights my-module", "cog new my-module"),
     ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence1 > runs.jsonl"),
     ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
 ];
