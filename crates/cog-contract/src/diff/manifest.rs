@@ -1,11 +1,11 @@
 //! The manifests of two versions of a module, with their defaults resolved.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Debug};
 
 use cog_json::Value;
 use cog_module::Module;
 use cog_schema::{Contract, Rules};
-use cog_spec::{EnumStrategy, Manifest, ResponseMode, Strictness};
+use cog_spec::{CheckRule, CheckSeverity, EnumStrategy, Manifest, ResponseMode, Strictness};
 use serde_json::{Value as Json, json};
 
 use super::{Change, Effect, Part};
@@ -29,8 +29,8 @@ pub(super) fn changes(old: &Module, new: &Module) -> Vec<Change> {
             kind: format!("value_{verb}"),
             effect,
             example,
-            old: shown(&before.value),
-            new: shown(&after.value),
+            old: shown(&before),
+            new: shown(&after),
         });
     }
     changes
@@ -39,72 +39,111 @@ pub(super) fn changes(old: &Module, new: &Module) -> Vec<Change> {
 /// The maximum length of a value that is shown, as JSON.
 const MAX_SHOWN: usize = 200;
 
-fn shown(value: &Json) -> Option<Value> {
-    let is_short = !value.is_null() && value.to_string().len() <= MAX_SHOWN;
-    is_short.then(|| Value::from(value.clone()))
+fn shown(fact: &Fact) -> Option<Value> {
+    let Fact { value, is_readable, .. } = fact;
+    let is_short = *is_readable && !value.is_null() && value.to_string().len() <= MAX_SHOWN;
+    is_short.then(|| Value::from(value))
 }
 
 /// A value of the manifest.
 struct Fact {
     path: &'static str,
     value: Json,
+    is_readable: bool,
 }
 
 /// Returns the values of a manifest, always the same ones in the same order.
 fn facts(manifest: &Manifest) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    let mut add = |path, value| facts.push(Fact { path, value });
-    let text = |value: &dyn std::fmt::Debug| Json::from(format!("{value:?}"));
-    add("name", json!(manifest.name));
-    add("version", json!(manifest.version));
-    add("responsibility", json!(manifest.responsibility));
-    add("format", json!(manifest.format.as_str()));
-    add("tier", json!(manifest.tier.map(|tier| tier.as_str())));
-    add("schema_strictness", json!(manifest.strictness.as_str()));
-    add("excludes", json!(manifest.excludes));
-    add("policies", text(&manifest.policies));
-    add("tools.allowed", json!(manifest.tools.allowed));
-    add("tools.denied", json!(manifest.tools.denied));
-    add("tools.policy", json!(manifest.tools.allow_by_default));
-    add("overflow.enabled", json!(manifest.overflow.enabled));
-    add("overflow.recoverable", json!(manifest.overflow.recoverable));
-    add("overflow.max_items", json!(manifest.overflow.max_items));
-    add("overflow.require_suggested_mapping", json!(manifest.overflow.require_suggested_mapping));
-    add("enums.strategy", json!(manifest.enums.strategy.as_str()));
-    add("enums.unknown_tag", json!(manifest.enums.unknown_tag));
-    add("failure.partial_allowed", json!(manifest.failure.partial_allowed));
-    add("failure.must_return_error_schema", json!(manifest.failure.must_return_error_schema));
-    add("failure.model_errors", json!(manifest.failure.model_errors));
-    add("rationale", json!(manifest.needs_rationale));
-    add("runtime_requirements.structured_output", json!(manifest.requirements.structured_output));
-    add("runtime_requirements.max_input_tokens", json!(manifest.requirements.max_input_tokens));
-    add("runtime_requirements.preferred_capabilities", json!(manifest.requirements.preferred_capabilities));
-    add("generation", text(&manifest.generation));
-    add(
-        "compat",
-        text(&(
-            manifest.compat.accepts_v21_payload,
-            manifest.compat.accepts_v22_payload,
-            manifest.compat.runtime_auto_wrap,
-        )),
-    );
-    add("meta.risk_rule", json!(manifest.risk_rule.as_str()));
-    add("constraints", text(&manifest.constraints));
-    add("invocation.user_invocable", json!(manifest.invocation.user_invocable));
-    add("invocation.agent_invocable", json!(manifest.invocation.agent_invocable));
-    add("context", text(&manifest.context));
-    add("composition", text(&manifest.composition));
-    add("cache", json!(manifest.cache));
-    add("response.mode", json!(manifest.response.mode.as_str()));
-    add("response.chunk_type", json!(manifest.response.chunk_type.as_str()));
-    add("response.buffer_size", json!(manifest.response.buffer_size));
-    add("response.on_violation", json!(manifest.response.on_violation.map(|on| on.as_str())));
-    add("response.max_attempts", json!(manifest.response.max_attempts));
-    add("modalities.input", json!(names(manifest.modalities.input.iter().map(|one| one.as_str()))));
-    add("modalities.output", json!(names(manifest.modalities.output.iter().map(|one| one.as_str()))));
-    add("modalities.constraints", text(&manifest.modalities.constraints));
-    add("error_codes", json!(manifest.error_codes));
-    facts
+    // Without `..`: a new key does not compile until its changes are judged. Parts and tests are compared by themselves.
+    let Manifest {
+        name,
+        version,
+        responsibility,
+        format,
+        tier,
+        strictness,
+        excludes,
+        policies,
+        tools,
+        overflow,
+        enums,
+        failure,
+        needs_rationale,
+        requirements,
+        generation,
+        io: _,
+        compat,
+        risk_rule,
+        constraints,
+        invocation,
+        context,
+        composition,
+        cache,
+        response,
+        modalities,
+        error_codes,
+        tests: _,
+        checks,
+    } = manifest;
+    vec![
+        fact("name", json!(name)),
+        fact("version", json!(version)),
+        fact("responsibility", json!(responsibility)),
+        fact("format", json!(format.as_str())),
+        fact("tier", json!(tier.map(|tier| tier.as_str()))),
+        fact("schema_strictness", json!(strictness.as_str())),
+        fact("excludes", json!(excludes)),
+        opaque("policies", policies),
+        fact("tools.allowed", json!(tools.allowed)),
+        fact("tools.denied", json!(tools.denied)),
+        fact("tools.policy", json!(tools.allow_by_default)),
+        fact("overflow.enabled", json!(overflow.enabled)),
+        fact("overflow.recoverable", json!(overflow.recoverable)),
+        fact("overflow.max_items", json!(overflow.max_items)),
+        fact("overflow.require_suggested_mapping", json!(overflow.require_suggested_mapping)),
+        fact("enums.strategy", json!(enums.strategy.as_str())),
+        fact("enums.unknown_tag", json!(enums.unknown_tag)),
+        fact("failure.partial_allowed", json!(failure.partial_allowed)),
+        fact("failure.must_return_error_schema", json!(failure.must_return_error_schema)),
+        fact("failure.model_errors", json!(failure.model_errors)),
+        fact("rationale", json!(needs_rationale)),
+        fact("runtime_requirements.structured_output", json!(requirements.structured_output)),
+        fact("runtime_requirements.max_input_tokens", json!(requirements.max_input_tokens)),
+        fact("runtime_requirements.preferred_capabilities", json!(requirements.preferred_capabilities)),
+        opaque("generation", generation),
+        opaque("compat", &(compat.accepts_v21_payload, compat.accepts_v22_payload, compat.runtime_auto_wrap)),
+        fact("meta.risk_rule", json!(risk_rule.as_str())),
+        opaque("constraints", constraints),
+        fact("invocation.user_invocable", json!(invocation.user_invocable)),
+        fact("invocation.agent_invocable", json!(invocation.agent_invocable)),
+        opaque("context", context),
+        opaque("composition", composition),
+        fact("cache", json!(cache)),
+        fact("response.mode", json!(response.mode.as_str())),
+        fact("response.chunk_type", json!(response.chunk_type.as_str())),
+        fact("response.buffer_size", json!(response.buffer_size)),
+        fact("response.on_violation", json!(response.on_violation.map(|on| on.as_str()))),
+        fact("response.max_attempts", json!(response.max_attempts)),
+        fact("modalities.input", json!(names(modalities.input.iter().map(|one| one.as_str())))),
+        fact("modalities.output", json!(names(modalities.output.iter().map(|one| one.as_str())))),
+        opaque("modalities.constraints", &modalities.constraints),
+        fact("error_codes", json!(error_codes)),
+        fact("checks", checks.iter().map(check).collect()),
+    ]
+}
+
+fn fact(path: &'static str, value: Json) -> Fact {
+    Fact { path, value, is_readable: true }
+}
+
+/// Returns a value of several keys, which is compared and not shown.
+fn opaque(path: &'static str, value: &dyn Debug) -> Fact {
+    Fact { path, value: Json::from(format!("{value:?}")), is_readable: false }
+}
+
+fn check(rule: &CheckRule) -> Json {
+    let CheckRule { name, that, grounded, when, message, severity } = rule;
+    json!({ "name": name, "that": that, "grounded": grounded, "when": when, "message": message, "severity": severity.as_str() })
 }
 
 /// Returns names whose order does not matter.
@@ -143,6 +182,8 @@ fn judge(path: &str, old: &Module, new: &Module) -> (Effect, Option<Value>) {
         }
         "modalities.constraints" => lost(tightens_media(before, after)),
         "error_codes" => return error_codes(old, new),
+        "checks" if checks_at_least(before, after) => Effect::Compatible,
+        "checks" => Effect::Unknown,
         _ => return judge_rule(path, old, new),
     };
     (effect, None)
@@ -165,6 +206,16 @@ fn tightens_media(old: &Manifest, new: &Manifest) -> bool {
         || is_less(new.max_duration_s, old.max_duration_s)
         || is_less(new.max_items, old.max_items)
         || new.min_dimension.unwrap_or(0) > old.min_dimension.unwrap_or(0)
+}
+
+/// Returns whether the new version rejects every answer that a check of the old one rejects.
+fn checks_at_least(old: &Manifest, new: &Manifest) -> bool {
+    let decides = |check: &&CheckRule| check.severity == CheckSeverity::Error;
+    let is_same = |one: &CheckRule, other: &CheckRule| {
+        (&one.that, &one.grounded, &one.when) == (&other.that, &other.grounded, &other.when)
+    };
+    let mut rejected = old.checks.iter().filter(decides);
+    rejected.all(|check| new.checks.iter().filter(decides).any(|other| is_same(check, other)))
 }
 
 /// Judges error codes: an error with a new code is one that the old version refused.

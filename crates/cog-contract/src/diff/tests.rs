@@ -145,6 +145,17 @@ fn new_error_code_breaks_readers() {
 }
 
 #[test]
+fn check_may_be_added_and_its_removal_is_not_decided() {
+    let checked = |checks: &str| module(&format!("{MANIFEST}checks: [{checks}]\n"), PROMPT, SCHEMA);
+    let one = checked("{ name: reasoned, that: length($.data.rationale) > 0 }");
+    let other = checked("{ name: reasoned, that: length($.data.rationale) > 0, message: Say why. }");
+    let plain = module(MANIFEST, PROMPT, SCHEMA);
+    assert_eq!(only(&diff(&plain, &one)), "manifest checks value_changed compatible");
+    assert_eq!(only(&diff(&one, &other)), "manifest checks value_changed compatible");
+    assert_eq!(only(&diff(&one, &plain)), "manifest checks value_changed unknown");
+}
+
+#[test]
 fn what_callers_may_do_no_longer_breaks_them() {
     for (old, new, path) in [
         (
