@@ -164,6 +164,9 @@ impl Conversion {
             if index > 0 {
                 self.out.push(',');
             }
+            // A member of an enumeration is its value here, too.
+            let is_member = !key.is_instance_of::<PyString>() && is_a(&key, "enum", "Enum")?;
+            let key = if is_member { key.getattr("value")? } else { key };
             let name = key.cast::<PyString>().map_err(|_| wrong_key(&key))?;
             self.string(name)?;
             self.out.push(':');

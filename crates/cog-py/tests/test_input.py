@@ -208,6 +208,7 @@ class Account(pydantic.BaseModel):
         ({3, 1, 2}, [1, 2, 3]),
         (pydantic.SecretStr("hunter2"), "**********"),
         ({"a": Color.RED}, {"a": "red"}),
+        ({Color.RED: 1}, {"red": 1}),
         (MappingProxyType({"a": deque([1, 2])}), {"a": [1, 2]}),
         (ChainMap({"a": 1}, {"b": 2}), {"a": 1, "b": 2}),
         ([range(3), array("d", [0.5])], [[0, 1, 2], [0.5]]),

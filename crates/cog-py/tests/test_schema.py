@@ -182,6 +182,17 @@ def with_keys(cities: dict[int, str]) -> None:
     """Forecasts."""
 
 
+def test_type_of_a_function_is_found_where_it_is_defined() -> None:
+    @dataclass
+    class Local:
+        x: int
+
+    def find(local: Local) -> None: ...
+
+    assert find.__annotations__["local"] == "Local"
+    assert schema(find)["properties"]["local"]["required"] == ["x"]
+
+
 def test_class_that_contains_itself_is_a_definition() -> None:
     def plant(tree: Tree) -> None: ...
 

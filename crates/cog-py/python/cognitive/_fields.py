@@ -99,7 +99,8 @@ def _with_arguments(hint: Any, given: Mapping[Any, Any]) -> Any:
     if isinstance(hint, typing.TypeVar):
         return given.get(hint, Any)
     parameters = getattr(hint, "__parameters__", ())
-    if isinstance(hint, type) or not parameters:
+    # In Python 3.10, `list[T]` is an instance of `type`.
+    if typing.get_origin(hint) is None or not parameters:
         return hint
     return hint[tuple(given.get(parameter, Any) for parameter in parameters)]
 

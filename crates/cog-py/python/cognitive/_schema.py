@@ -114,7 +114,25 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(target, include_extras=True)
     except NameError as error:
-        raise TypeError(f"{name}: an annotation cannot be found: {error}; import it at the top of its file") from error
+        found = _local_hints(target)
+        if found is None:
+            raise TypeError(f"{name}: an annotation cannot be found: {error}; import it at the top of its file") from error
+        return found
+
+
+def _local_hints(target: Any) -> dict[str, Any] | None:
+    """Returns the annotations of a function whose types are local to the function that defines it, which is still running."""
+    names: dict[str, Any] = {}
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        names = {**frame.f_locals, **names}
+        if frame.f_code.co_filename == getattr(getattr(target, "__code__", None), "co_filename", None):
+            try:
+                return typing.get_type_hints(target, localns=names, include_extras=True)
+            except NameError:
+                continue
+    return None
 
 
 class _Writer:
