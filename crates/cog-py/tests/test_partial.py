@@ -13,7 +13,7 @@ import pydantic
 import pytest
 from scripted import Scripted
 
-from cognitive import CognitiveError, CognitiveRuntime, ModelRequest, Partial, Provider, task
+from cognitive import CognitiveError, CognitiveRuntime, ModelRequest, Partial, Provider, RunOptions, task
 
 
 class Kind(enum.Enum):
@@ -169,6 +169,18 @@ def test_event_loop_gets_the_same_parts() -> None:
 
     values = [part.value for part in asyncio.run(collect())]
     assert values[-1] == list(parts_of(Decision, text(DATA)))[-1].value
+
+
+def test_answer_is_shown_in_a_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    own = task(Decision).with_options(runtime=CognitiveRuntime(providers={"mine": Letters(text(DATA))}))
+    stream = own.stream(query="x")
+    stream.display()
+    assert stream.result is not None and stream.result.data == Decision(Kind.BILLING, "high", DATA["reply"], [Line("abc", 3)])
+
+
+def test_help_lists_the_options() -> None:
+    described = CognitiveRuntime.execute.__doc__ or ""
+    assert [name for name in RunOptions.__optional_keys__ if f"``{name}``" not in described] == []
 
 
 def test_whole_reply_at_once_is_a_stream_too() -> None:

@@ -58,6 +58,10 @@ class PartialStream(Generic[T]):
         result = self._chunks.result
         return None if result is None else result.typed(self._kind)
 
+    def display(self) -> None:
+        """Shows the answer in a notebook while it arrives. ``result`` is available then."""
+        self._chunks.display()
+
     def close(self) -> None:
         """Cancels the run, unless it has ended."""
         self._chunks.close()

@@ -208,6 +208,10 @@ class CognitiveRuntime:
             module: A name, a path, or a loaded module.
             input: The input: a dict, a dataclass or a Pydantic model. A text becomes the text field of the module's input. In
                 it, bytes become media, and ``pathlib.Path`` objects become files.
+            options: ``provider``, ``model``, ``timeout``, ``temperature``, ``max_tokens``, ``seed``, ``stop``, ``effort``,
+                ``verbosity``, ``service_tier``, ``messages``, ``instructions``, ``tools``, ``retries`` or ``max_attempts``,
+                ``budget``, ``cache``, ``trace_id``, ``strict``, ``on_violation``, ``chunk_type``, ``ask``, ``risk``,
+                ``max_tool_rounds``, ``max_tool_calls`` and ``handoff_to``, as ``RunOptions`` describes them.
 
         Returns:
             The result, also of a run that failed: ``result.ok`` says which, and ``result.raise_for_error()`` raises.
