@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import enum
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +14,7 @@ import pydantic
 import pytest
 
 from cognitive import CognitiveError, CognitiveRuntime, ModelRequest, Reply, Runtime, ToolCall, task, testing, tool
-from cognitive.testing import ModelCallRefused, TestModel
+from cognitive.testing import CassetteMiss, ModelCallRefused, TestModel
 
 pytest_plugins = ["pytester"]
 
@@ -121,6 +123,39 @@ def test_calls_to_vendors_are_refused(runtime: CognitiveRuntime, mock: Any) -> N
         assert runtime.run("code-reviewer", {"code": "x"}, provider="offline").ok
         assert testing.runtime().run("code-reviewer", {"code": "x"}).ok
         with testing.allow_calls():
+            assert runtime.run("code-reviewer", {"code": "x"}).ok
+    assert len(mock.requests) == 1
+
+
+def test_cassette_returns_what_it_stored(tmp_path: Path) -> None:
+    path = tmp_path / "tapes" / "shout.json"
+    model = TestModel("HI", "HO", "HA")
+    own = shout.with_options(runtime=testing.runtime(model))
+    with testing.cassette(path):
+        assert [own("hi"), asyncio.run(own.aio("ho"))] == ["HI", "HO"]
+        assert [result.data for result in own.map([{"text": "ha"}, {"text": "hi"}])] == ["HA", "HI"]
+    assert model.calls == 3 and [run["input"] for run in json.loads(path.read_text())] == [{"text": "hi"}, {"text": "ho"}, {"text": "ha"}]
+    other = TestModel("other")
+    replayed = shout.with_options(runtime=testing.runtime(other))
+    with testing.cassette(path), testing.refuse_calls():
+        assert [replayed("hi"), asyncio.run(replayed.aio("ho"))] == ["HI", "HO"]
+        assert [result.data for result in replayed.map([{"text": "ha"}])] == ["HA"]
+        with pytest.raises(CassetteMiss, match="shout.json has no result of shout for {'text': 'he'}; the module, the input"):
+            replayed("he")
+        with pytest.raises(CassetteMiss):
+            replayed.with_options(temperature=0.5)("hi")
+        with pytest.raises(TypeError, match="a cassette has results and no streams"):
+            replayed.stream("hi")
+    assert other.calls == 0
+    with testing.cassette(path, record=True):
+        assert replayed("he") == "other" and replayed("hi") == "HI"
+    assert other.calls == 1 and len(json.loads(path.read_text())) == 4
+    assert replayed("hi") == "other"
+
+
+def test_cassette_has_named_modules(runtime: CognitiveRuntime, mock: Any, tmp_path: Path) -> None:
+    for _ in range(2):
+        with testing.cassette(tmp_path / "a.json"):
             assert runtime.run("code-reviewer", {"code": "x"}).ok
     assert len(mock.requests) == 1
 

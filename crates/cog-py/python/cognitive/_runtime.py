@@ -93,6 +93,8 @@ _ANSWER_OPTIONS = frozenset({
 })
 #: What refuses runs: ``cognitive.testing`` sets it.
 _guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None
+#: What stores results and returns stored ones: ``cognitive.testing`` sets it.
+_cassette: Callable[[_cognitive.Runtime], _cognitive.Runtime] | None = None
 
 
 class CognitiveRuntime:
@@ -174,9 +176,14 @@ class CognitiveRuntime:
         """
         return self._native.render(module, input, _native_options(options, module, input))
 
+    @property
+    def _runs(self) -> _cognitive.Runtime:
+        """What starts runs: the native part, or the cassette of a test around it."""
+        return self._native if _cassette is None else _cassette(self._native)
+
     def _permitted(self, options: RunOptions, module: object = None, input: Any = None) -> Mapping[str, object]:
         """Returns the options of a run for the native part, unless a test refuses the run."""
-        if _guard is not None:
+        if _guard is not None and _cassette is None:
             _guard(self, options)
         return _native_options(options, module, input)
 
@@ -225,9 +232,9 @@ class CognitiveRuntime:
             from . import _gevent
 
             if _gevent.is_active():
-                result = _gevent.finished(lambda notify: self._native.start(module, input, native, notify))
+                result = _gevent.finished(lambda notify: self._runs.start(module, input, native, notify))
                 return self._kept(result, module)
-        return self._kept(self._native.execute(module, input, native), module)
+        return self._kept(self._runs.execute(module, input, native), module)
 
     async def execute_async(
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
@@ -247,7 +254,7 @@ class CognitiveRuntime:
 
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
-        call = self._native.start(
+        call = self._runs.start(
             module,
             input,
             self._permitted(options, module, input),
@@ -269,7 +276,7 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        chunks = self._native.stream(module, input, self._permitted(options, module, input))
+        chunks = self._runs.stream(module, input, self._permitted(options, module, input))
         return ChunkStream(chunks, lambda result: self._kept(result, module))
 
     #: Short names of the methods that the specification names.
@@ -311,10 +318,12 @@ class CognitiveRuntime:
     ) -> Callable[[Any, Callable[[Any], object]], _cognitive.Call]:
         """Returns what starts the run of a row, and then notifies of its end."""
         loaded, native, checks = self.load(module), self._permitted(options), _checks_of(module)
+        # A cassette knows a task by its files, which the loaded module does not have.
+        target = loaded if _cassette is None else module
 
         def start(row: Any, notify: Callable[[Any], object]) -> _cognitive.Call:
             own = native if checks is None else {**native, "checks": checks(row)}
-            return self._native.start(loaded, row, own, notify)
+            return self._runs.start(target, row, own, notify)
 
         return start
 
@@ -401,7 +410,7 @@ class CognitiveRuntime:
             CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
         """
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return self._kept(self._native.execute(halted, None, self._permitted(options, module)), module)
+        return self._kept(self._runs.execute(halted, None, self._permitted(options, module)), module)
 
     async def continue_run_async(
         self,

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
+import os
+import pathlib
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from . import _functions, _runtime
+from . import _cognitive, _functions, _journal, _runtime
 from ._cognitive import ModelRequest
 from ._provider import Provider, Reply, ToolCall
 from ._runtime import CognitiveRuntime
 
-__all__ = ["ModelCallRefused", "TestModel", "allow_calls", "refuse_calls", "runtime", "use"]
+__all__ = ["CassetteMiss", "ModelCallRefused", "TestModel", "allow_calls", "cassette", "refuse_calls", "runtime", "sample", "use"]
 
 #: What precedes the schema of the answer in the prompt.
 _MARK = "must match this JSON Schema:"
@@ -128,6 +131,134 @@ def use(*answers: Any, **options: Any) -> Iterator[TestModel]:
         yield model
     finally:
         _functions._default = before
+
+
+@contextlib.contextmanager
+def cassette(path: str | os.PathLike[str], *, record: bool | None = None) -> Iterator[None]:
+    """Stores the results of runs in a file, and returns them from it later: without a key, a network or a cost.
+
+    A run is recognized by its module with the prompt and the contract, by its input, and by the options that an answer depends on. A stored
+    result is returned as it is: its tools and checks do not run again. Streams have no cassette.
+
+    >>> with testing.cassette("tests/triage.json"):
+    ...     assert triage(ticket).kind == "billing"
+
+    Args:
+        path: The file. It is JSON, and belongs in the repository.
+        record: Whether to run what the file does not have, and add it. None does so if there is no file yet.
+
+    Raises:
+        CassetteMiss: The file has no result of a run, and ``record`` is not True.
+    """
+    file = pathlib.Path(path)
+    tape = _Tape(file, not file.exists() if record is None else record)
+    before = _runtime._cassette
+    # It has the methods that start runs.
+    make: Any = tape.around
+    _runtime._cassette = make
+    try:
+        yield
+    finally:
+        _runtime._cassette = before
+        tape.save()
+
+
+class CassetteMiss(LookupError):
+    """A cassette has no result of a run."""
+
+
+class _Tape:
+    """The results of a cassette."""
+
+    def __init__(self, path: pathlib.Path, records: bool) -> None:
+        self.path = path
+        self.records = records
+        self.lock = threading.Lock()
+        self.runs: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.exists() else []
+        self.stored = {run["key"]: run for run in self.runs}
+        self.is_changed = False
+
+    def around(self, native: _cognitive.Runtime) -> _TapedRuns:
+        return _TapedRuns(self, native)
+
+    def add(self, run: dict[str, Any], result: Any) -> None:
+        if isinstance(result, _cognitive.Result):
+            with self.lock:
+                run["result"] = result.to_dict()
+                self.stored[run["key"]] = run
+                self.runs.append(run)
+                self.is_changed = True
+
+    def save(self) -> None:
+        if self.is_changed:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(json.dumps(self.runs, indent=1, ensure_ascii=False, default=str) + "\n", "utf-8")
+
+
+class _TapedRuns:
+    """Starts runs that have no stored result."""
+
+    def __init__(self, tape: _Tape, native: _cognitive.Runtime) -> None:
+        self._tape = tape
+        self._native = native
+
+    def execute(self, module: Any, input: Any, options: Mapping[str, object]) -> Any:
+        run, result = self._found(module, input, options)
+        if result is None:
+            result = self._native.execute(module, input, options)
+            self._tape.add(run, result)
+        return result
+
+    def start(
+        self, module: Any, input: Any, options: Mapping[str, object], notify: Callable[[Any], object]
+    ) -> _cognitive.Call | _Done:
+        run, result = self._found(module, input, options)
+        if result is not None:
+            notify(result)
+            return _Done()
+
+        def add(result: Any) -> None:
+            self._tape.add(run, result)
+            notify(result)
+
+        return self._native.start(module, input, options, add)
+
+    def stream(self, module: Any, input: Any, options: Mapping[str, object]) -> Any:
+        raise TypeError("a cassette has results and no streams; test a stream with cognitive.testing.use(...)")
+
+    def _found(self, module: Any, input: Any, options: Mapping[str, object]) -> tuple[dict[str, Any], Any]:
+        """Returns what the cassette stores of a run, and its result; None if it must run now."""
+        loaded = self._native.load(module)
+        shown = json.loads(json.dumps(input, default=_journal._shown, sort_keys=True))
+        chosen = {name: str(options[name]) for name in sorted(_runtime._ANSWER_OPTIONS & options.keys()) if options[name] is not None}
+        identity = json.dumps([_files(module, loaded), loaded.contract, shown, chosen], sort_keys=True)
+        key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        stored = self._tape.stored.get(key)
+        if stored is not None:
+            return stored, _cognitive.Result(json.dumps(stored["result"]))
+        if not self._tape.records:
+            raise CassetteMiss(
+                f"{self._tape.path} has no result of {loaded.name} for {str(shown)[:200]}; the module, the input or an option has "
+                "changed; record it with cassette(..., record=True)"
+            )
+        return {"module": loaded.name, "input": shown, "options": chosen, "key": key}, None
+
+
+class _Done:
+    """A run that has its result."""
+
+    def cancel(self) -> None:
+        """Does nothing."""
+
+
+def _files(module: Any, loaded: _cognitive.Module) -> dict[str, str]:
+    """Returns the files of a module that its answers depend on."""
+    files: dict[str, str] | None = getattr(module, "files", None)
+    if files is not None:
+        return files
+    names = ("module.yaml", "MODULE.md", "prompt.md") if loaded.directory else ()
+    paths = [loaded.directory / name for name in names if loaded.directory]
+    return {path.name: path.read_text("utf-8") for path in paths if path.exists()} or {"name": loaded.name, "version": loaded.version}
 
 
 @contextlib.contextmanager
