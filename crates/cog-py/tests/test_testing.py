@@ -154,6 +154,8 @@ def test_cassette_returns_what_it_stored(tmp_path: Path) -> None:
 
 
 def test_cassette_has_named_modules(runtime: CognitiveRuntime, mock: Any, tmp_path: Path) -> None:
+    with testing.refuse_calls(), testing.cassette(tmp_path / "a.json"), pytest.raises(ModelCallRefused):
+        runtime.run("code-reviewer", {"code": "x"})
     for _ in range(2):
         with testing.cassette(tmp_path / "a.json"):
             assert runtime.run("code-reviewer", {"code": "x"}).ok

@@ -94,7 +94,7 @@ _ANSWER_OPTIONS = frozenset({
 #: What refuses runs: ``cognitive.testing`` sets it.
 _guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None
 #: What stores results and returns stored ones: ``cognitive.testing`` sets it.
-_cassette: Callable[[_cognitive.Runtime], _cognitive.Runtime] | None = None
+_cassette: Callable[[CognitiveRuntime], _cognitive.Runtime] | None = None
 
 
 class CognitiveRuntime:
@@ -179,7 +179,7 @@ class CognitiveRuntime:
     @property
     def _runs(self) -> _cognitive.Runtime:
         """What starts runs: the native part, or the cassette of a test around it."""
-        return self._native if _cassette is None else _cassette(self._native)
+        return self._native if _cassette is None else _cassette(self)
 
     def _permitted(self, options: RunOptions, module: object = None, input: Any = None) -> Mapping[str, object]:
         """Returns the options of a run for the native part, unless a test refuses the run."""

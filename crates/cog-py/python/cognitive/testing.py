@@ -178,8 +178,8 @@ class _Tape:
         self.stored = {run["key"]: run for run in self.runs}
         self.is_changed = False
 
-    def around(self, native: _cognitive.Runtime) -> _TapedRuns:
-        return _TapedRuns(self, native)
+    def around(self, runtime: CognitiveRuntime) -> _TapedRuns:
+        return _TapedRuns(self, runtime)
 
     def add(self, run: dict[str, Any], result: Any) -> None:
         if isinstance(result, _cognitive.Result):
@@ -198,9 +198,10 @@ class _Tape:
 class _TapedRuns:
     """Starts runs that have no stored result."""
 
-    def __init__(self, tape: _Tape, native: _cognitive.Runtime) -> None:
+    def __init__(self, tape: _Tape, runtime: CognitiveRuntime) -> None:
         self._tape = tape
-        self._native = native
+        self._runtime = runtime
+        self._native = runtime._native
 
     def execute(self, module: Any, input: Any, options: Mapping[str, object]) -> Any:
         run, result = self._found(module, input, options)
@@ -241,6 +242,8 @@ class _TapedRuns:
                 f"{self._tape.path} has no result of {loaded.name} for {str(shown)[:200]}; the module, the input or an option has "
                 "changed; record it with cassette(..., record=True)"
             )
+        if _runtime._guard is not None:
+            _runtime._guard(self._runtime, options)
         return {"module": loaded.name, "input": shown, "options": chosen, "key": key}, None
 
 
