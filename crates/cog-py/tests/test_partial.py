@@ -43,6 +43,7 @@ class Model(pydantic.BaseModel):
     kind: Kind
     reply: str = pydantic.Field(alias="answer")
     parts: dict[str, int] = {}
+    note: str = pydantic.Field(default="", validation_alias=pydantic.AliasChoices("theNote", "note"))
 
 
 def text(data: Any, **more: Any) -> str:
@@ -98,7 +99,7 @@ def test_fields_appear_when_they_are_complete() -> None:
 
 
 def test_models_have_only_what_has_arrived() -> None:
-    data = {"kind": "bug", "answer": "No.", "parts": {"a": 1, "b": 2}}
+    data = {"kind": "bug", "answer": "No.", "parts": {"a": 1, "b": 2}, "theNote": "n"}
     parts = list(parts_of(Model, text(data)))
     first = next(part for part in parts if part.complete)
     assert isinstance(first.value, Model) and first.value.model_fields_set == {"kind"}

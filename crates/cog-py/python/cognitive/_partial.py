@@ -246,7 +246,9 @@ def _instance(kind: Any, members: dict[str, Any]) -> Any:
     if owner is None or is_typed_dict(owner):
         return members
     if is_pydantic(owner):
-        names = {key: name for name, field in owner.__pydantic_fields__.items() for key in (name, field.alias, field.validation_alias)}
+        from ._pydantic import names_of
+
+        names = {key: name for name, field in owner.__pydantic_fields__.items() for key in names_of(name, field)}
         members = {names[key]: value for key, value in members.items() if key in names}
         made = object.__new__(owner)
         object.__setattr__(made, "__dict__", members)
@@ -287,9 +289,11 @@ def _hints(kind: Any) -> Callable[[str], Any]:
         values = typing.get_args(kind)[1:2]
         return lambda _: values[0] if values else Any
     if is_pydantic(owner):
-        names: dict[Any, Any] = {}
+        from ._pydantic import names_of
+
+        names: dict[str, Any] = {}
         for name, field in getattr(owner, "__pydantic_fields__").items():  # noqa: B009
-            names.update(dict.fromkeys((name, field.alias, field.validation_alias), field.annotation))
+            names.update(dict.fromkeys(names_of(name, field), field.annotation))
         return lambda name: names.get(name, Any)
     hints = hints_of(kind if typing.get_origin(kind) is owner else owner)
     return lambda name: hints.get(name, Any)

@@ -54,12 +54,12 @@ def form(value: Any) -> Any:
 
 def known_names(kind: Any) -> set[str]:
     """Returns every name that a field of a class can have in JSON."""
-    found: set[str] = set()
-    for name, field in kind.__pydantic_fields__.items():
-        found.add(name)
-        found.update(_names(field.alias))
-        found.update(_names(field.validation_alias))
-    return found
+    return {key for name, field in kind.__pydantic_fields__.items() for key in names_of(name, field)}
+
+
+def names_of(name: str, field: Any) -> list[str]:
+    """Returns every name that a field can have in JSON."""
+    return [name, *_names(field.alias), *_names(field.validation_alias)]
 
 
 def json_schema(kind: Any, *, takes_media: bool) -> dict[str, Any]:
