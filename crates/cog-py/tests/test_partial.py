@@ -121,6 +121,28 @@ def test_answer_that_is_no_object_grows() -> None:
     assert any(part.value == [Line("a", 1)] for part in parts)
 
 
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"]
+    lives: int
+    breed: str = ""
+
+
+def test_class_of_a_union_is_the_one_that_fits() -> None:
+    def find(query: str) -> list[Cat | Dog]:
+        """Find."""
+        raise NotImplementedError
+
+    data = {"result": [{"kind": "dog", "lives": 1, "breed": "lab"}, {"kind": "cat", "lives": 9}]}
+    parts = list(parts_of(find, text(data)))
+    seen = {tuple(type(item) for item in part.value) for part in parts}
+    assert seen == {(), (Dog,), (Dog, Cat)}
+
+
 def test_new_attempt_begins_with_nothing() -> None:
     wrong = {**DATA, "urgency": "medium"}
     parts = list(parts_of(Decision, text(wrong), text(DATA)))

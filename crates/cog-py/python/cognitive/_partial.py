@@ -134,6 +134,7 @@ class _Growing:
         self.wrong: set[_Path] = set()
         self.open: _Path | None = None
         self.text: list[str] = []
+        self.shown: tuple[Any, frozenset[str]] | None = None
 
     def add(self, chunk: dict[str, Any]) -> Partial[Any] | None:
         """Adds a chunk. Returns what it changes; None for a field that the type does not have, such as the rationale."""
@@ -163,6 +164,7 @@ class _Growing:
         self.end_string()
         path = path_of(violation["path"])[1:]
         self.wrong.add(path)
+        self.shown = None
         return self.part(path)
 
     def end_string(self) -> None:
@@ -173,6 +175,7 @@ class _Growing:
             self.put(path, text)
 
     def put(self, path: _Path, value: Any) -> None:
+        self.shown = None
         self.data = _put(self.data, path, value)
         if not isinstance(value, (dict, list)):
             self.complete[path] = None
@@ -181,16 +184,24 @@ class _Growing:
         if changed[: len(self.root)] != self.root or (not self.root and changed[0] in _types._ADDED and not self.has(changed[0])):
             return None
         length = len(self.root)
+        # A part of a string changes nothing else: a long one costs no more than its text.
+        if self.shown is None:
+            self.shown = self.built()
+        value, shown = self.shown
+        if self.open is None:
+            return Partial(value, shown)
+        return Partial(value, shown, _text(self.open[length:]), "".join(self.text))
+
+    def built(self) -> tuple[Any, frozenset[str]]:
+        """Returns the answer so far, and the paths of its complete values."""
+        length = len(self.root)
         complete = [path[length:] for path in self.complete if path[:length] == self.root and not self.is_wrong(path)]
         data = self.data
         for step in self.root:
             data = data.get(step) if isinstance(data, dict) else None
         value = _ABSENT if data is None else _built(data, self.kind, self.is_done, self.root)
         value = _empty(self.kind) if value is _ABSENT else value
-        shown = frozenset(_text(path) for path in complete)
-        if self.open is None:
-            return Partial(value, shown)
-        return Partial(value, shown, _text(self.open[length:]), "".join(self.text))
+        return value, frozenset(_text(path) for path in complete)
 
     def has(self, name: str) -> bool:
         fields = getattr(self.kind, "__pydantic_fields__", None) or (fields_of(self.kind) if isinstance(self.kind, type) else None)
@@ -219,6 +230,7 @@ def _built(data: Any, kind: Any, is_done: Callable[[_Path], bool], path: _Path) 
         items = [_built(item, element, is_done, (*path, index)) for index, item in enumerate(data)]
         return [item for item in items if item is not _ABSENT]
     if isinstance(data, dict):
+        kind = _arm(kind, data)
         hints = _hints(kind)
         built = {name: _built(value, hints(name), is_done, (*path, name)) for name, value in data.items()}
         return _instance(kind, {name: value for name, value in built.items() if value is not _ABSENT})
@@ -228,6 +240,32 @@ def _built(data: Any, kind: Any, is_done: Callable[[_Path], bool], path: _Path) 
         return _types._convert(data, kind, "data")
     except (DataError, TypeError):
         return _ABSENT
+
+
+def _arm(kind: Any, data: dict[str, Any]) -> Any:
+    """Returns the class of a union whose fields the members have so far, and whose literals they match."""
+    import types
+    import typing
+
+    if typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
+    if typing.get_origin(kind) not in (typing.Union, types.UnionType):
+        return kind
+    arms = [arm for arm in typing.get_args(kind) if _owner(arm) is not None]
+    return next((arm for arm in arms if _fits(arm, data)), arms[0] if len(arms) == 1 else dict) if arms else kind
+
+
+def _fits(arm: Any, data: dict[str, Any]) -> bool:
+    import typing
+
+    hints = _hints(arm)
+    for name, value in data.items():
+        hint = hints(name)
+        if hint is Any and name not in _types._ADDED:
+            return False
+        if typing.get_origin(hint) is typing.Literal and value not in typing.get_args(hint):
+            return False
+    return True
 
 
 def _empty(kind: Any) -> Any:
