@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -357,6 +355,9 @@ class CognitiveRuntime:
             ValueError: The journal belongs to another module or to other options.
             BlockingIOError: Another process runs this batch.
         """
+        import hashlib
+        import json
+
         from ._journal import run_batch
 
         loaded = self.load(module)
