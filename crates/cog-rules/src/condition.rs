@@ -10,6 +10,7 @@ mod parser;
 mod real;
 mod time;
 mod tokens;
+mod value;
 mod values;
 
 use std::{

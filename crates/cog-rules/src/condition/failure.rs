@@ -6,7 +6,7 @@ use cog_json::{Kind, Node, Path, Value as Json};
 
 use super::{
     Comparison, Condition, Content, Document, Evaluation, Expression, List, Operand, Test, TestKind,
-    evaluate::{Value, ValueKey, compare_nodes},
+    value::{Value, ValueKey, compare_nodes},
 };
 use crate::path::{ListPath, PathRoot, PathStep, element};
 

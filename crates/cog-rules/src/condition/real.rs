@@ -31,21 +31,19 @@ impl Real {
     }
 
     fn exact(literal: &str) -> Option<Self> {
-        let (mantissa, power) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
-        let mut digits = 0_i128;
-        let mut decimals = 0;
-        let mut is_fraction = false;
-        for byte in mantissa.bytes() {
-            match byte {
-                b'.' => is_fraction = true,
-                b'0'..=b'9' => {
-                    digits = digits.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
-                    decimals += i32::from(is_fraction);
-                }
-                _ => {}
-            }
-        }
-        let exponent = power.parse::<i32>().ok()?.checked_sub(decimals)?;
+        let (mantissa, power) = match literal.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
+            true => literal.split_once(['e', 'E'])?,
+            false => (literal, "0"),
+        };
+        // Most numbers are short, and calculating with 128 bits takes several times as long.
+        let (digits, decimals) = match mantissa.len() <= SHORT {
+            true => short_digits(mantissa),
+            false => long_digits(mantissa)?,
+        };
+        let exponent = match power {
+            "0" => -decimals,
+            power => power.parse::<i32>().ok()?.checked_sub(decimals)?,
+        };
         let digits = if literal.starts_with('-') { -digits } else { digits };
         Self::new(digits, exponent)
     }
@@ -135,17 +133,65 @@ impl Real {
     pub(crate) fn key(self) -> (i128, i32) {
         match self {
             Real::Exact { digits: 0, .. } => (0, 0),
-            Real::Exact { mut digits, mut exponent } => {
-                while digits % 10 == 0 {
-                    digits /= 10;
+            Real::Exact { digits, mut exponent } => {
+                let Ok(mut short) = i64::try_from(digits) else { return long_key(digits, exponent) };
+                while short % 10 == 0 {
+                    short /= 10;
                     exponent += 1;
                 }
-                (digits, exponent)
+                (i128::from(short), exponent)
             }
             // No decimal has this exponent.
             Real::Float(float) => (i128::from(float.to_bits()), i32::MAX),
         }
     }
+}
+
+fn long_key(mut digits: i128, mut exponent: i32) -> (i128, i32) {
+    while digits % 10 == 0 {
+        digits /= 10;
+        exponent += 1;
+    }
+    (digits, exponent)
+}
+
+/// The length of a number that has at most 18 digits.
+const SHORT: usize = 18;
+
+/// Returns the digits of a short number, and how many of them are decimals.
+fn short_digits(mantissa: &str) -> (i128, i32) {
+    let mut digits = 0_i64;
+    let mut decimals = 0;
+    let mut is_fraction = false;
+    for byte in mantissa.bytes() {
+        match byte {
+            b'.' => is_fraction = true,
+            b'0'..=b'9' => {
+                digits = digits * 10 + i64::from(byte - b'0');
+                decimals += i32::from(is_fraction);
+            }
+            _ => {}
+        }
+    }
+    (i128::from(digits), decimals)
+}
+
+/// Returns the digits of a number, and how many of them are decimals; none if there are too many.
+fn long_digits(mantissa: &str) -> Option<(i128, i32)> {
+    let mut digits = 0_i128;
+    let mut decimals = 0;
+    let mut is_fraction = false;
+    for byte in mantissa.bytes() {
+        match byte {
+            b'.' => is_fraction = true,
+            b'0'..=b'9' => {
+                digits = digits.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                decimals += i32::from(is_fraction);
+            }
+            _ => {}
+        }
+    }
+    Some((digits, decimals))
 }
 
 /// Returns two decimals with the same exponent; none if they have too many digits for it.

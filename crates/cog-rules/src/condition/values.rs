@@ -11,7 +11,7 @@ use cog_json::Node;
 use cog_schema::Types;
 use serde_json::Value as Json;
 
-use super::{Comparison, Content, Expression, Operand, evaluate::compare_nodes};
+use super::{Comparison, Content, Expression, Operand, value::compare_nodes};
 
 /// A set of values. Arrays and objects count as one value.
 #[derive(Debug, Clone, PartialEq)]
