@@ -12,7 +12,7 @@ use super::{
 
 /// A value.
 #[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Node(Node<'a>),
     Real(Real),
     /// In nanoseconds since 1970.
@@ -23,7 +23,7 @@ pub(super) enum Value<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum ValueKey<'a> {
+pub(crate) enum ValueKey<'a> {
     Text(&'a str),
     Number(i128, i32),
     Truth(bool),
