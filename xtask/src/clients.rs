@@ -34,8 +34,9 @@ const FRAMEWORKS: &[&str] = &[
     "llm==0.32.1",
     "openai-agents==0.20.0",
     "pydantic-ai-slim[openai]==2.31.1",
-    "semantic-kernel==1.45.0",
 ];
+/// It needs the first version of MCP's SDK, and LiteLLM the second.
+const SEMANTIC_KERNEL: &[&str] = &["semantic-kernel==1.45.0"];
 const NODE_FRAMEWORKS: &[&str] = &[
     "@ai-sdk/openai-compatible@3.0.92",
     "@langchain/core@1.4.0",
@@ -58,12 +59,20 @@ pub(crate) fn check() -> Outcome {
     let interpreter = python(PYTHON)?;
     let modules = node(&[NODE, OPENAI, ANTHROPIC, NODE_FRAMEWORKS, MCP].concat())?;
     let frameworks = python_in("frameworks", FRAMEWORKS)?;
+    let semantic_kernel = python_in("semantic-kernel", SEMANTIC_KERNEL)?;
     let programs = programs()?;
-    for script in ["check.py", "contract.py", "completions.py", "anthropic_sdk.py", "frameworks.py", "mcp.py"]
-    {
-        say(format_args!("clients: {script}"));
-        let mut command = Command::new(if script == "frameworks.py" { &frameworks } else { &interpreter });
-        command.arg(root().join(SCRIPTS).join(script)).env("NODE_PATH", &modules);
+    for (interpreter, script, arguments) in [
+        (&interpreter, "check.py", &[][..]),
+        (&interpreter, "contract.py", &[]),
+        (&interpreter, "completions.py", &[]),
+        (&interpreter, "anthropic_sdk.py", &[]),
+        (&frameworks, "frameworks.py", &[]),
+        (&semantic_kernel, "frameworks.py", &["semantic_kernel"]),
+        (&interpreter, "mcp.py", &[]),
+    ] {
+        say(format_args!("clients: {script} {}", arguments.join(" ")));
+        let mut command = Command::new(interpreter);
+        command.arg(root().join(SCRIPTS).join(script)).args(arguments).env("NODE_PATH", &modules);
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("COG", programs.join("cog")).env("COG_MOCK", programs.join("cog-mock"));
         execute(&mut command)?;
@@ -73,7 +82,12 @@ pub(crate) fn check() -> Outcome {
 
 /// Installs packages of Node under `target/`, and returns their directory.
 pub(crate) fn node(packages: &[&str]) -> Outcome<PathBuf> {
-    let directory = root().join("target/tools/node");
+    node_in("node", packages)
+}
+
+/// Installs packages of Node in the directory of this name under `target/tools`, and returns their directory.
+pub(crate) fn node_in(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
+    let directory = root().join("target/tools").join(name);
     let install = ["install", "--silent", "--no-save", "--no-audit", "--no-fund", "--prefix"];
     execute(Command::new("npm").args(install).arg(&directory).args(packages))?;
     Ok(directory.join("node_modules"))

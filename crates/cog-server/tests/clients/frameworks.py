@@ -211,25 +211,28 @@ def javascript(url):
     subprocess.run([NODE, script, url, TOKEN, json.dumps(DATA)], check=True, timeout=120)
 
 
+CLIENTS = [
+    litellm,
+    litellm_proxy,
+    llm,
+    instructor,
+    dspy,
+    haystack,
+    llamaindex,
+    openai_agents,
+    pydantic_ai,
+    javascript,
+]
+# Needs another version of the SDK of MCP than LiteLLM, so it runs in an environment of its own.
+OTHERS = [semantic_kernel]
+
+
 def main():
     chosen = sys.argv[1:]
     with serve(token=True, **LIVE) as url:
-        for client in [
-            litellm,
-            litellm_proxy,
-            llm,
-            instructor,
-            dspy,
-            haystack,
-            llamaindex,
-            semantic_kernel,
-            openai_agents,
-            pydantic_ai,
-            javascript,
-        ]:
-            if not chosen or client.__name__ in chosen:
-                client(url)
-                print(f"  {client.__name__}", flush=True)
+        for client in [one for one in CLIENTS + OTHERS if one.__name__ in chosen] if chosen else CLIENTS:
+            client(url)
+            print(f"  {client.__name__}", flush=True)
 
 
 if __name__ == "__main__":
