@@ -13,6 +13,7 @@ mod fuzz;
 mod generate;
 mod library;
 mod links;
+mod mcp_servers;
 mod mutants;
 mod prices;
 mod probe;
@@ -54,6 +55,7 @@ usage: cargo xtask COMMAND
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock
+  mcp-servers         call the tools of ten MCP servers of other people, in the wire form of each vendor
   mutants [PACKAGE [FILE]]  change the pure crates in small ways, and fail where no test notices
   outside             compile and run a program outside the workspace that uses cog-run
   package             package every crate that is published
@@ -107,6 +109,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["generate", "--check"] => generate::run(generate::Mode::Check),
         ["load"] => bench::load(""),
         ["load", word] => bench::load(word),
+        ["mcp-servers"] => mcp_servers::check(),
         ["mutants"] => mutants::run(None, None),
         ["mutants", package] => mutants::run(Some(package), None),
         ["mutants", package, file] => mutants::run(Some(package), Some(file)),

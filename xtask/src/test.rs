@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    bench, clients, docs, engine, fuzz, library,
+    bench, clients, docs, engine, fuzz, library, mcp_servers,
     project::{FEATURES, Outcome, cargo, emptied, execute, root, say, tracked},
     python as package, replies, terminal, types,
 };
@@ -71,6 +71,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         fuzz::check()?;
         engine::check()?;
         clients::check()?;
+        mcp_servers::check()?;
         types::check()?;
         docs::check()?;
         bench::untimed_siege()?;
