@@ -10,8 +10,8 @@ use std::{
 
 use cog_run::tools::{Tool, ToolError, ToolSource};
 use rmcp::{
-    Peer, RoleClient,
-    model::{ClientConfig, ProtocolVersion, SubscriptionFilter},
+    Peer, RoleClient, ServiceError,
+    model::{ClientConfig, PaginatedRequestParams, ProtocolVersion, SubscriptionFilter, Tool as Listing},
     service::RunningService,
 };
 use tokio::{
@@ -30,6 +30,10 @@ use crate::{
 
 /// The number of runs whose restarts are remembered.
 const RUNS: usize = 256;
+
+/// The maximum number of pages in a list of tools, and of tools after which no page is requested.
+const MAX_PAGES: usize = 1_000;
+const MAX_TOOLS: usize = 10_000;
 
 /// How long a server that cannot be started is left alone.
 const RETRY: Duration = Duration::from_secs(10);
@@ -133,7 +137,7 @@ impl Source {
         let started = timeout(server.startup_timeout, async {
             let connection = server.open(&self.link.shared).await?;
             let listed =
-                connection.peer().list_all_tools().await.map_err(|error| server.violation(&error))?;
+                list_tools(server, connection.peer()).await.map_err(|error| server.violation(&error))?;
             Ok((connection, listed))
         });
         let late = || McpError::Timeout {
@@ -189,7 +193,7 @@ impl Source {
         else {
             return;
         };
-        match timeout(server.startup_timeout, connection.peer().list_all_tools()).await {
+        match timeout(server.startup_timeout, list_tools(server, connection.peer())).await {
             Ok(Ok(listed)) => self.set(tool::offered(server, listed, &self.link), None),
             Ok(Err(error)) => {
                 tracing::warn!(server = server.name, %error, "the tools cannot be listed again");
@@ -197,6 +201,27 @@ impl Source {
             Err(_) => tracing::warn!(server = server.name, "the tools were not listed again in time"),
         }
     }
+}
+
+/// Lists the tools of a server, page by page. The list ends at a page that names itself as the next one, and at a maximum: a server
+/// may have a next page always.
+async fn list_tools(server: &McpServer, peer: &Peer<RoleClient>) -> Result<Vec<Listing>, ServiceError> {
+    let mut tools = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let page = cursor.clone().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let page = peer.list_tools(page).await?;
+        tools.extend(page.tools);
+        if page.next_cursor.is_none() {
+            return Ok(tools);
+        }
+        if page.next_cursor == cursor || tools.len() >= MAX_TOOLS {
+            break;
+        }
+        cursor = page.next_cursor;
+    }
+    tracing::warn!(server = server.name, tools = tools.len(), "the list of tools has no end");
+    Ok(tools)
 }
 
 /// The link to a server. Dropping it ends the connection.

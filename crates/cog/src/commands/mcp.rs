@@ -63,11 +63,18 @@ fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Re
 
 // The tools of servers in the settings.
 
+/// A server that was started.
+struct Started {
+    tools: Vec<Arc<dyn Tool>>,
+    /// A sentence for each tool that cannot be called.
+    notes: Vec<String>,
+}
+
 /// Starts a server.
 ///
 /// # Errors
 /// The settings have no such server, or it cannot be started.
-fn start(settings: &Settings, name: &str, console: &Console) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
+fn start(settings: &Settings, name: &str) -> Result<Started, ErrorBody> {
     let server = settings.mcp.iter().find(|server| server.name == name).ok_or_else(|| {
         let known = settings.mcp.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
         let message = format!("there is no MCP server `{name}` in the settings");
@@ -75,9 +82,19 @@ fn start(settings: &Settings, name: &str, console: &Console) -> Result<Vec<Arc<d
     })?;
     let (tools, started) = server.start_blocking().map_err(|error| disconnected(&error.to_string()))?;
     started.map_err(|error| ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion()))?;
-    let skipped = tools.skipped();
-    skipped.iter().for_each(|(tool, reason)| console.note(&format!("`{tool}` cannot be called: {reason}")));
-    tools.tools().map_err(|reason| ErrorBody::new(Code::ProviderUnavailable, reason))
+    let skipped = tools.skipped().into_iter();
+    let notes = skipped.map(|(tool, reason)| format!("`{tool}` cannot be called: {reason}")).collect();
+    let tools = tools.tools().map_err(|reason| ErrorBody::new(Code::ProviderUnavailable, reason))?;
+    Ok(Started { tools, notes })
+}
+
+/// Starts servers at the same time.
+fn start_all(settings: &Settings, names: &[String]) -> Vec<Result<Started, ErrorBody>> {
+    std::thread::scope(|scope| {
+        let starts: Vec<_> = names.iter().map(|name| scope.spawn(|| start(settings, name))).collect();
+        let ended = |_| Err(ErrorBody::new(Code::InternalError, "starting an MCP server failed"));
+        starts.into_iter().map(|start| start.join().unwrap_or_else(ended)).collect()
+    })
 }
 
 fn tools(args: &McpToolsArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
@@ -85,8 +102,19 @@ fn tools(args: &McpToolsArgs, environment: Environment, console: &Console) -> Re
     let all = settings.mcp.iter().map(|server| server.name.clone());
     let servers: Vec<String> = args.server.clone().map_or_else(|| all.collect(), |name| vec![name]);
     let mut listed = Vec::new();
-    for server in servers {
-        for tool in start(&settings, &server, console)? {
+    let mut exit = Exit::Ok;
+    for started in start_all(&settings, &servers) {
+        let started = match started {
+            // One that is down does not hide the tools of the others.
+            Err(error) if servers.len() > 1 => {
+                console.note(&error.message);
+                exit = Exit::Failed;
+                continue;
+            }
+            started => started?,
+        };
+        started.notes.iter().for_each(|note| console.note(note));
+        for tool in started.tools {
             let info = tool.info();
             let name = info.name.clone();
             let confirmed = settings.tools.confirm.value.iter().any(|pattern| matches(pattern, &name));
@@ -95,7 +123,7 @@ fn tools(args: &McpToolsArgs, environment: Environment, console: &Console) -> Re
     }
     if console.prints_json(args.format) {
         console.print_json(&cog_json::Array(&listed))?;
-        return Ok(Exit::Ok);
+        return Ok(exit);
     }
     let mut table = Table::new(["tool", "may", "confirmed", "tokens"]);
     for tool in &listed {
@@ -104,7 +132,7 @@ fn tools(args: &McpToolsArgs, environment: Environment, console: &Console) -> Re
         table.row([tool.info.name.clone(), tool.effects().join(", "), confirmed.to_owned(), tokens]);
     }
     console.print(&table.render(console.out().palette, console.out_columns()))?;
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
 /// A tool in the list.
@@ -158,7 +186,8 @@ impl ToJson for ListedTool {
 
 fn call(args: &McpCallArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = load_run_settings(Flags::default(), environment, console)?;
-    let tools = start(&settings, &args.server, console)?;
+    let Started { tools, notes } = start(&settings, &args.server)?;
+    notes.iter().for_each(|note| console.note(note));
     let name = format!("{}__{}", args.server, args.tool);
     let tool = tools.iter().find(|tool| tool.info().name == name).ok_or_else(|| {
         let message = format!("`{}` has no tool `{}`", args.server, args.tool);

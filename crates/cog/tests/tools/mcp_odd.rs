@@ -297,3 +297,146 @@ fn tools_are_listed_and_called_on_the_command_line() {
     let (code, result) = json(&["mcp", "call", "more", "crop", r#"{"box": [1, 2, 3]}"#]);
     assert_eq!((code, &result["code"]), (Some(1), &json!("E1001")));
 }
+
+/// Calls tools on the command line. Returns what a model would receive, and the messages.
+fn call(place: &TempDir, server: &str, tool: &str) -> (Value, String) {
+    let output = cog(place, &Mock::start([]), &["mcp", "call", server, tool, "{}"]);
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout);
+    (serde_json::from_str(&text).unwrap_or_else(|_| panic!("{tool}: {text} {messages}")), messages)
+}
+
+#[test]
+fn values_of_any_kind_reach_the_model_as_they_are() {
+    let place = place(&server("odd", "more_values", ""));
+    let image = "note: and media of 118 bytes";
+    let success = |result: &str| json!({ "status": "success", "result": result });
+    for (tool, expected, media) in [
+        ("twice_a_key", success(r#"{"a":1,"a":2}"#), ""),
+        ("array", success("[1,2,3]"), ""),
+        ("null", success("null"), ""),
+        ("nan", success(r#"{"a": NaN}"#), ""),
+        ("control", success("a\0b\u{1b}[31mred"), ""),
+        ("empty", success(""), ""),
+        ("own_status", json!({ "status": "rendered" }), ""),
+        ("no_content", success(""), ""),
+        ("two_texts", success("one\ntwo"), image),
+        ("struct_array", json!({ "status": "success", "result": [1] }), ""),
+        ("link", success("Report: file:///r.txt (Q3, text/plain)"), ""),
+        ("pdf", success(""), "note: and media of 12 bytes"),
+        ("video", success("file:///a.mp4: 4 bytes of base64"), ""),
+        ("data_url", success(""), image),
+    ] {
+        let (result, messages) = call(&place, "odd", tool);
+        assert_eq!(result, expected, "{tool}");
+        assert!(
+            messages.contains(media) && messages.contains("media") != media.is_empty(),
+            "{tool}: {messages}"
+        );
+    }
+    let (error, messages) = call(&place, "odd", "error_image");
+    assert_eq!((&error["status"], &error["message"]), (&json!("error"), &json!("see the screenshot")));
+    assert!(messages.contains(image), "{messages}");
+    let (audio, _) = call(&place, "odd", "audio");
+    assert!(
+        audio["left_out"][0].as_str().unwrap().contains("unknown type"),
+        "four bytes are no audio: {audio}"
+    );
+}
+
+#[test]
+fn numbers_of_any_size_are_not_changed() {
+    let place = place(&server("odd", "more_values", ""));
+    for (tool, expected) in [
+        ("integers", r#""id":12345678901234567890123,"n":9007199254740993"#),
+        ("decimals", r#""price":0.10,"e":1e400,"z":-0.0,"x":1.0"#),
+    ] {
+        let output = cog(&place, &Mock::start([]), &["mcp", "call", "odd", tool]);
+        let text = String::from_utf8_lossy(&output.stdout).replace(' ', "");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn requests_of_a_server_are_answered() {
+    let place = place(&server("odd", "requests", ""));
+    for (tool, expected) in [
+        ("sampling", "-32601"),
+        ("elicitation", r#"{"action": "decline"}"#),
+        ("roots", r#"{"roots": []}"#),
+        ("ping", "the client says {}"),
+        ("unknown", "-32601"),
+        ("log", "ran log"),
+        ("progress", "ran progress"),
+    ] {
+        let (result, _) = call(&place, "odd", tool);
+        assert!(result["result"].as_str().unwrap().contains(expected), "{tool}: {result}");
+    }
+}
+
+#[test]
+fn noise_around_replies_is_skipped() {
+    let calls = [
+        ("odd__garbage", "{}"),
+        ("odd__wrong_id", "{}"),
+        ("odd__twice", "{}"),
+        ("odd__split", "{}"),
+        ("odd__late", "{}"),
+    ];
+    let (_, results, _) = results(&server("odd", "noise", ""), &[&calls]);
+    let results: Vec<_> = results.iter().map(|result| result["result"].as_str().unwrap()).collect();
+    assert_eq!(results, ["ran garbage", "ran wrong_id", "the first", "héllo", "ran late"]);
+}
+
+#[test]
+fn names_that_vendors_refuse_are_replaced_or_named() {
+    let place = place(&server("odd", "names", ""));
+    let output = cog(&place, &Mock::start([]), &["mcp", "tools"]);
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut names: Vec<_> =
+        listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["odd__", "odd__-dash", "odd__9lives", "odd___n_", "odd__a_b"]);
+    let messages = String::from_utf8_lossy(&output.stderr);
+    for name in ["a.b", "a b", &"x".repeat(70)] {
+        assert!(messages.contains(&format!("`{name}` cannot be called")), "{name}: {messages}");
+    }
+    assert_eq!(call(&place, "odd", "a_b").0["result"], "ran a_b", "the name that needs no replacement wins");
+}
+
+#[test]
+fn schemas_of_any_kind_are_offered_to_each_vendor() {
+    for model in MODELS {
+        let (_, definitions) = definitions(&server("odd", "more_schemas", ""), model);
+        let names: Vec<_> =
+            definitions.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        for name in
+            ["one_of", "untyped", "any", "allof", "weird", "deep", "enum", "no_items", "nullable", "map"]
+        {
+            assert!(names.contains(&format!("odd__{name}")), "{} {name}: {names:?}", model.0);
+        }
+        let text = json!(definitions).to_string();
+        assert!(text.contains("value-1199") && text.contains("^S_"), "{}: {text}", model.0);
+    }
+}
+
+#[test]
+fn list_of_tools_has_all_pages_and_an_end() {
+    let place = place(&(server("odd", "pages", "") + &server("endless", "endless", "")));
+    let listed = |name: &str| -> Vec<String> {
+        let output = cog(&place, &Mock::start([]), &["mcp", "tools", name]);
+        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(listed("odd").len(), 31);
+    assert_eq!(listed("endless"), ["endless__a"]);
+}
+
+#[test]
+fn server_that_is_down_does_not_hide_the_tools_of_the_others() {
+    let place = place(&(server("broken", "broken", "") + &server("odd", "order", "")));
+    let output = cog(&place, &Mock::start([]), &["mcp", "tools"]);
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), listed[1]["name"].as_str()), (Some(1), Some("odd__show")));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ModuleNotFoundError"));
+}
