@@ -4,7 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -12,7 +12,7 @@ use cog_json::{Node, ToJson as _, Value};
 use cog_module::{Module, Origin};
 use cog_run::{
     RunInput,
-    events::{Needs, RunEvents, RunReport},
+    events::{Needs, RunEvents, RunReport, ToolOutcome, ToolReport},
 };
 use cog_spec::{Code, Envelope, ErrorBody, Usage};
 use cog_store::private;
@@ -29,6 +29,9 @@ const LOCK: &str = "lock";
 
 /// The maximum size of an entry with contents, in bytes; a larger one is stored without them.
 const MAX_ENTRY: usize = 1 << 20;
+
+/// The maximum number of tool calls in an entry: a composition over a long list has many.
+const MAX_CALLS: usize = 1_000;
 
 /// The maximum size of a file that is read.
 const MAX_FILE: u64 = 1 << 40;
@@ -86,7 +89,8 @@ impl RunLog {
         requested: RequestedModel,
         failed: impl Fn(&io::Error) + Send + Sync + 'static,
     ) -> Arc<dyn RunEvents> {
-        Arc::new(LoggedRun { log: Arc::clone(self), requested, failed: Box::new(failed) })
+        let calls = Mutex::default();
+        Arc::new(LoggedRun { log: Arc::clone(self), requested, calls, failed: Box::new(failed) })
     }
 
     /// Adds a run. Keys are masked.
@@ -99,12 +103,14 @@ impl RunLog {
         input: Option<&RunInput>,
         envelope: &Envelope,
         requested: &RequestedModel,
+        calls: Vec<LoggedCall>,
     ) -> io::Result<()> {
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
         let RequestedModel { provider, model } = requested.clone().or(&self.requested);
         let entry = Entry {
             requested_provider: provider,
             requested_model: model,
+            calls,
             ..Entry::new(module, envelope, contents)
         };
         // `logs` reads a file at once; a run with an image of 20 MB must not push out a thousand others.
@@ -172,6 +178,8 @@ impl RunLog {
 struct LoggedRun {
     log: Arc<RunLog>,
     requested: RequestedModel,
+    /// The calls of tools so far, also of parts.
+    calls: Mutex<Vec<LoggedCall>>,
     failed: Box<dyn Fn(&io::Error) + Send + Sync>,
 }
 
@@ -180,11 +188,20 @@ impl RunEvents for LoggedRun {
         Needs { envelope: true, content: self.log.stores_contents, ..Needs::default() }
     }
 
+    fn tool_ended(&self, tool: &ToolReport<'_>) {
+        let call = LoggedCall::new(tool, self.log.stores_contents);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.len() < MAX_CALLS {
+            calls.push(call);
+        }
+    }
+
     fn run_ended(&self, run: &RunReport<'_>) {
         let Some(envelope) = run.envelope else { return };
         // A run that continues after a confirmation is given none: its input is that of the halted run.
         let input = run.input.filter(|input| !matches!(input, RunInput::Json(value) if value.is_null()));
-        if let Err(error) = self.log.add(run.module, input, envelope, &self.requested) {
+        let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Err(error) = self.log.add(run.module, input, envelope, &self.requested, calls) {
             (self.failed)(&error);
         }
     }
@@ -310,9 +327,53 @@ pub struct Entry {
     pub time_ms: Option<u64>,
     /// The tokens.
     pub usage: Option<Usage>,
+    /// The calls of tools in the order of their ends, up to 1,000.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<LoggedCall>,
     /// The input and the answer, only if the settings say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoggedCall {
+    /// The end of the call, as RFC 3339 in UTC.
+    pub time: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// The identifier of the call.
+    pub id: String,
+    /// `success`, the code or the type of an error, `halted`, or `dropped`.
+    pub result: String,
+    /// What a person decided about a call that was halted: `confirmed`, `denied`, or `waiting`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// The SHA-256 of the arguments.
+    pub arguments_sha256: String,
+    /// The arguments, only if the settings say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+}
+
+impl LoggedCall {
+    fn new(tool: &ToolReport<'_>, stores_contents: bool) -> Self {
+        let result = match tool.outcome {
+            ToolOutcome::Returned => "success",
+            ToolOutcome::Failed(error) => error,
+            ToolOutcome::Halted => "halted",
+            _ => "dropped",
+        };
+        Self {
+            time: now(),
+            tool: tool.name.to_owned(),
+            id: tool.call_id.to_owned(),
+            result: result.to_owned(),
+            decision: tool.decision.map(str::to_owned),
+            arguments_sha256: tool.arguments_sha256.to_owned(),
+            arguments: tool.arguments.filter(|_| stores_contents).map(str::to_owned),
+        }
+    }
 }
 
 /// The input and the answer of a run.
@@ -343,6 +404,7 @@ impl Entry {
             code: envelope.error().map(|error| error.code.as_str().to_owned()),
             time_ms: envelope.meta.runtime.processing_time_ms,
             usage: envelope.usage().cloned(),
+            calls: Vec::new(),
             contents,
         }
     }
@@ -352,7 +414,8 @@ impl Entry {
         cog_json::from_value(&Value::parse_bytes(line).ok()?).ok()
     }
 
-    fn without_contents(self) -> Self {
+    fn without_contents(mut self) -> Self {
+        self.calls.iter_mut().for_each(|call| call.arguments = None);
         Self { contents: None, ..self }
     }
 

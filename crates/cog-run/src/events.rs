@@ -229,6 +229,10 @@ pub struct ToolReport<'a> {
     pub name: &'a str,
     /// The identifier of the call.
     pub call_id: &'a str,
+    /// The SHA-256 of the arguments in hexadecimal.
+    pub arguments_sha256: &'a str,
+    /// What a person decided about a call that was halted: `confirmed`, `denied`, or `waiting`.
+    pub decision: Option<&'a str>,
     /// The outcome of the call.
     pub outcome: ToolOutcome<'a>,
     /// The arguments as JSON, if a listener needs content.

@@ -103,6 +103,8 @@ fn end_spans(telemetry: &Telemetry, count: usize) {
             span,
             name: "t",
             call_id: "c",
+            arguments_sha256: "",
+            decision: None,
             outcome,
             arguments: None,
             result: None,

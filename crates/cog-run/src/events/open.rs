@@ -342,6 +342,8 @@ pub(crate) struct OpenTool {
     span: Option<OpenSpan>,
     name: String,
     call_id: String,
+    arguments_sha256: String,
+    decision: Option<&'static str>,
     arguments: Option<String>,
     end: ToolEnd,
     result: Option<String>,
@@ -355,8 +357,13 @@ enum ToolEnd {
 }
 
 impl OpenTool {
-    /// Starts a call; none without listeners.
-    pub(crate) fn start(scope: &RunScope, call: &ToolCall) -> Option<Self> {
+    /// Starts a call, with what was decided about it and the hash of its arguments; none without listeners.
+    pub(crate) fn start(
+        scope: &RunScope,
+        call: &ToolCall,
+        decision: Option<&'static str>,
+        arguments_sha256: impl FnOnce() -> String,
+    ) -> Option<Self> {
         if scope.listeners.is_empty() {
             return None;
         }
@@ -365,6 +372,8 @@ impl OpenTool {
             span: scope.open_span(),
             name: call.name.clone(),
             call_id: call.id.clone(),
+            arguments_sha256: arguments_sha256(),
+            decision,
             arguments: scope.listeners.needs().content.then(|| call.arguments.clone()),
             end: ToolEnd::Dropped,
             result: None,
@@ -400,6 +409,8 @@ impl Drop for OpenTool {
             span: self.span.as_ref().map(OpenSpan::report),
             name: &self.name,
             call_id: &self.call_id,
+            arguments_sha256: &self.arguments_sha256,
+            decision: self.decision,
             outcome,
             arguments: self.arguments.as_deref(),
             result: self.result.as_deref(),

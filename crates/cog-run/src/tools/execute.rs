@@ -56,7 +56,8 @@ pub(super) enum Ended {
 impl Executor<'_> {
     /// Executes a call. Every error becomes a result for the model.
     pub(super) async fn execute(&self, call: &ToolCall) -> Ended {
-        let open = OpenTool::start(self.scope, call);
+        let decision = self.halted_calls.standing(call).map(Standing::as_str);
+        let open = OpenTool::start(self.scope, call, decision, || state::hash(&call.arguments));
         let ended = match self.admit(call) {
             Ok(Some((entry, arguments))) => {
                 let span = open.as_ref().and_then(OpenTool::span).or(self.scope.span.as_ref());

@@ -3,7 +3,7 @@
 use std::{io, path::Path, time::Duration};
 
 use cog_host::{
-    run_log::{Contents, Entries, Entry},
+    run_log::{Contents, Entries, Entry, LoggedCall},
     settings::{Environment, Flags, Settings, show_duration},
 };
 use cog_json::{ToJson, Value, Writer};
@@ -89,6 +89,11 @@ fn describe(entry: &Entry, console: &Console) -> String {
     let facts = facts.map(|(name, value)| format!("  {}  {value}\n", palette.dim(format_args!("{name:<9}"))));
     let mut text = format!("{head}\n\n{}", facts.collect::<String>());
     let layout = Layout { palette, width: console.width() };
+    if !entry.calls.is_empty() {
+        text += &format!("\n{}\n", palette.bold("Tool calls"));
+        let lines = entry.calls.iter().map(describe_call);
+        text.extend(lines.map(|line| format!("  {line}\n")));
+    }
     if let Some(args) = entry.contents.as_ref().and_then(|contents| contents.args.as_ref()) {
         let lines = wrap(args, layout.width.saturating_sub(2));
         text += &format!("\n{}\n  {}\n", palette.bold("Text"), lines.join("\n  "));
@@ -97,6 +102,15 @@ fn describe(entry: &Entry, console: &Console) -> String {
         text += &format!("\n{}\n{}", palette.bold(title), layout.tree(value.node(), 2));
     }
     text
+}
+
+/// Returns the line of a call: when, which tool, the result, the decision, and the arguments or their hash.
+fn describe_call(call: &LoggedCall) -> String {
+    let LoggedCall { time, tool, result, decision, arguments_sha256, arguments, .. } = call;
+    let decision = decision.as_ref().map(|decision| format!(" ({decision})")).unwrap_or_default();
+    let hash = || format!("arguments sha256:{arguments_sha256}");
+    let arguments = arguments.clone().unwrap_or_else(hash);
+    format!("{time}  {tool}  {result}{decision}  {arguments}")
 }
 
 fn facts(entry: &Entry) -> Vec<(&'static str, String)> {

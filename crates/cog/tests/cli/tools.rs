@@ -222,6 +222,71 @@ fn confirmation_of_one_call_leaves_the_other_halted_under_other_settings() {
     assert_eq!(mock.requests().len(), 4);
 }
 
+/// The SHA-256 of `{"query": "how?"}`.
+const ARGUMENTS_SHA256: &str = "d270ffc522f016ede7f9b690a639f68f2d2790e86322e4e8c1217ad4af19b197";
+
+#[test]
+fn calls_and_decisions_are_lines_of_the_log_without_contents() {
+    for (decision, name, status) in
+        [(&["--confirm", "YES"][..], "confirmed", "success"), (&["--deny"], "denied", "E4007")]
+    {
+        let (place, mock) = (place(), mock());
+        let halted = run(&place, &mock, &["run", "./m", "--args", "why?", "-v"]);
+        let line = |output: &Output, status: &str| {
+            let text = stderr(output);
+            let line = text.lines().find(|line| line.contains("tool called") && line.contains("helper"));
+            let line = line.unwrap_or_else(|| panic!("{text}")).to_owned();
+            let hash = format!("arguments_sha256=\"{ARGUMENTS_SHA256}\"");
+            assert!(line.contains(&hash) && line.contains(&format!("status=\"{status}\"")), "{line}");
+            assert!(!line.contains("how?"), "{line}");
+            line
+        };
+        assert!(!line(&halted, "halted").contains("decision"), "nobody has decided");
+        let id = id_of(&halted);
+        let args = [&["run", "--continue", &id, "-v"], decision].concat();
+        let continued = run(&place, &mock, &args);
+        let continued = line(&continued, status);
+        assert!(continued.contains(&format!("decision=\"{name}\"")), "{continued}");
+    }
+}
+
+#[test]
+fn calls_and_decisions_are_in_the_log_of_runs() {
+    for has_contents in [false, true] {
+        let (place, mock) = (place(), mock());
+        let run = |args: &[&str]| {
+            let mut command = calling(&place, &mock, args);
+            command.env("COG_LOGS_CONTENTS", has_contents.to_string()).output().unwrap()
+        };
+        let id = id_of(&run(&["run", "./m", "--args", "why?"]));
+        assert!(run(&["run", "--continue", &id, "--deny"]).status.success());
+        let entries = json(&place.cog(["logs", "--format", "json"]).output().unwrap());
+        let mut calls = [&entries[1]["calls"][0], &entries[0]["calls"][0]].map(Value::clone);
+        for call in &mut calls {
+            let time = call.as_object_mut().unwrap().remove("time").unwrap();
+            assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        }
+        let mut halted = json!({
+            "tool": "helper", "id": calls[0]["id"], "result": "halted", "arguments_sha256": ARGUMENTS_SHA256
+        });
+        let mut denied = json!({
+            "tool": "helper", "id": calls[0]["id"], "result": "E4007", "decision": "denied",
+            "arguments_sha256": ARGUMENTS_SHA256
+        });
+        if has_contents {
+            halted["arguments"] = json!(r#"{"query": "how?"}"#);
+            denied["arguments"] = json!(r#"{"query": "how?"}"#);
+        }
+        assert_eq!(calls, [halted, denied]);
+        let shown = crate::support::stdout(&place.cog(["logs", "show"]).output().unwrap());
+        let arguments = match has_contents {
+            true => r#"{"query": "how?"}"#.to_owned(),
+            false => format!("arguments sha256:{ARGUMENTS_SHA256}"),
+        };
+        assert!(shown.contains(&format!("  helper  E4007 (denied)  {arguments}\n")), "{shown}");
+    }
+}
+
 #[test]
 fn changed_module_is_refused_with_what_changed() {
     let (place, mock) = (place(), mock());
