@@ -196,3 +196,51 @@ fn continued_run_keeps_its_time_limit() {
     assert_eq!(error(&continued)["code"], error(&timed_out)["code"]);
     assert_eq!(error(&continued)["message"], error(&timed_out)["message"]);
 }
+
+/// The answer about a page.
+fn of_page(number: usize) -> Reply {
+    let answer = ANSWER.replace("fine", &format!("read page {number}"));
+    Reply::text(answer).when(format!("page-{number}."))
+}
+
+#[test]
+fn killed_list_continues_with_the_elements_that_are_not_done() {
+    let place = Place::new();
+    place.write("cognitive/modules/.keep", "");
+    assert!(place.cog(["new", "reader"]).output().unwrap().status.success());
+    place.write(
+        "m/module.yaml",
+        "name: m\nversion: 1.0.0\nresponsibility: Read pages\ntier: exploration\nexcludes: [guessing]\ncomposition:\n  dataflow:\n    \
+         - { from: input, to: reader, each: $.pages, max_parallel: 2, mapping: { query: item } }\n    \
+         - { from: reader.output, to: output, mapping: { answers: '$.data[*].answer', rationale: '$.data[0].rationale' } }\n",
+    );
+    place.write("m/prompt.md", "");
+    place.write(
+        "m/schema.json",
+        r#"{"input": {"type": "object", "required": ["pages"], "properties": {"pages": {"type": "array", "items": {"type": "string"}}}},
+            "data": {"type": "object", "required": ["answers", "rationale"], "properties": {
+                "answers": {"type": "array", "items": {"type": "string"}}, "rationale": {"type": "string"}}}}"#,
+    );
+    let pages: Vec<String> = (0..6).map(|number| format!("page-{number}.")).collect();
+    let input = serde_json::json!({ "pages": pages }).to_string();
+    // Two pages at the same time: the last one is sent only when the first four have their answers.
+    let endless = |number| of_page(number).delay(Duration::from_secs(600));
+    let mock = Mock::start((0..4).map(of_page).chain([endless(4), endless(5)]));
+    let args = ["run", "./m", "--input-json", &input, "--state-dir", "state", "--trust"];
+    let asked = |number: usize| {
+        let mark = format!("page-{number}.");
+        mock.requests().iter().filter(|request| request.body.to_string().contains(&mark)).count()
+    };
+    let killed = interrupt_when(cog(&place, &mock, &args), "KILL", || asked(5) == 1);
+    assert_eq!([0, 1, 2, 3, 4, 5].map(asked), [1; 6]);
+
+    mock.reset((0..6).map(of_page));
+    let args = shown(&killed);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let continued = cog(&place, &mock, &args).output().unwrap();
+    let answer = json(&continued);
+    let expected: Vec<String> = (0..6).map(|number| format!("read page {number}")).collect();
+    assert_eq!(answer["data"]["answers"], serde_json::json!(expected), "{answer} {}", stderr(&continued));
+    assert_eq!([0, 1, 2, 3, 4, 5].map(asked), [0, 0, 0, 0, 1, 1]);
+    assert_eq!(files(&place), [""; 0]);
+}

@@ -1,6 +1,7 @@
 //! `cog serve`: startup, rejected settings, and shutdown.
 
 mod compositions;
+mod decisions;
 mod killed;
 mod secrets;
 mod service;
