@@ -60,8 +60,8 @@ IMAGE = {"type": "base64", "media_type": "image/png", "data": PNG}
 # The connection of the model breaks in the middle of its answer.
 BROKEN = {"text": ANSWER, "chunk_size": 5, "interrupt_after": 9000}
 DRAWN = ANSWER | {"data": ANSWER["data"] | {"image": IMAGE}}
-# The smallest image: one pixel.
-PIXEL = b"GIF87a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2L\1\0;"
+# A small image: one pixel, and a table of two colours, without which it has no colour.
+PIXEL = b"GIF87a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\1\0\1\0\0\2\2L\1\0;"
 BODY = {"input": {"query": "why?"}, "_options": {"response_mode": "streaming"}}
 
 
