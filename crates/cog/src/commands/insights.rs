@@ -14,7 +14,7 @@ use cog_host::{
     run_log::{Entry, each_entry},
     settings::{Environment, Flags, Settings},
 };
-use cog_json::{Node, Value};
+use cog_json::{Node, Object, Value};
 use cog_module::{
     Module, ModuleFiles, Origin,
     files::{self, FileError},
@@ -140,7 +140,9 @@ impl Counted {
         if answer.get("ok").is_some() {
             return self.insights.add(Run { input: None, envelope: answer });
         }
-        let envelope = Value::from(serde_json::json!({ "ok": true, "data": answer.to_value().to_serde() }));
+        let ok = Value::from(serde_json::Value::from(true));
+        let members = [("ok".to_owned(), ok), ("data".to_owned(), answer.to_value())];
+        let envelope = members.into_iter().collect::<Object>().to_value();
         self.insights.add(Run { input: None, envelope: envelope.node() });
     }
 }
