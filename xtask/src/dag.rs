@@ -167,6 +167,7 @@ const ROUNDING: &[(&str, &str)] = &[
         "crates/cog-answer/src/verify/chunk.rs",
         "what the deltas of a stream add up to, compared with its last chunk",
     ),
+    ("crates/cog-contract/src/diff/manifest.rs", "a sample"),
     (
         "crates/cog-flow/src/json_path.rs",
         "the library selects from a copy; the values come from the document",
@@ -183,6 +184,7 @@ const ROUNDING: &[(&str, &str)] = &[
     ("crates/cog-schema/src/engine/tree.rs", "a value in the message of a violation"),
     ("crates/cog-server/src/vendor_api/request.rs", "a schema"),
     ("crates/cog/src/commands/test/answer.rs", "the difference of two answers on a terminal"),
+    ("crates/cog/src/commands/test/import.rs", "golden cases in the file of another program"),
 ];
 
 /// Checks everything and lists all that is wrong.
