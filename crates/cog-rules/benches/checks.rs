@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         assert!(black_box(failures).is_empty());
     };
     let within = limit(
-        2.0,
+        0.05,
         "ten checks over a list of 100 ÷ parsing and checking an answer of 50 KB",
         ratio(|| (0..100).for_each(|_| run()), || (0..100).for_each(|_| parse())),
     );
