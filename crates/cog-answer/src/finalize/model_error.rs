@@ -70,16 +70,28 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     violations.extend(error::check(error.node(), &code, &rules.contract));
     let legacy = written.filter(|written| *written != code.as_str());
     let details = details(error.get("details"), legacy);
-    let message = match (error.get_str("message")?, &code) {
+    let message = match error.get_str("message")? {
         // A small model often writes an empty one, which tells a person nothing.
-        (message, ErrorCode::Standard(code)) if message.trim().is_empty() => code.meaning().to_owned(),
-        (message, _) => message.to_owned(),
+        empty if empty.trim().is_empty() => meaning(&code, declared),
+        message => message.to_owned(),
     };
     let mut body = ErrorBody::with_code(code, message).with_origin(ErrorOrigin::Model);
     body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
     body.suggestion = error.get_str("suggestion").map(str::to_owned);
     body.details = details;
     Some(body)
+}
+
+/// Returns what a code means: by the specification, or by the manifest that declares it.
+fn meaning(code: &ErrorCode, declared: &[(String, String)]) -> String {
+    if let ErrorCode::Standard(code) = code {
+        return code.meaning().to_owned();
+    }
+    let own = declared.iter().find(|(known, meaning)| known == code.as_str() && !meaning.trim().is_empty());
+    own.map_or_else(
+        || format!("The model reported {code} without a message."),
+        |(_, meaning)| meaning.clone(),
+    )
 }
 
 fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {

@@ -602,7 +602,7 @@ mod errors_of_the_model {
         }
         let declaring = with(|manifest| manifest.error_codes = vec![("E5001".to_owned(), "None".to_owned())]);
         let declared = error(&declaring, json!({ "code": "E5001", "message": "" }));
-        assert_eq!(declared["error"]["message"], "");
+        assert_eq!(declared["error"]["message"], "None");
     }
 
     #[test]

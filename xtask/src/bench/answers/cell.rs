@@ -52,6 +52,9 @@ pub(super) struct Answer {
     pub(super) failed: bool,
     /// The output tokens.
     pub(super) tokens: u64,
+    /// The confidence, if the answer is an envelope with data.
+    #[serde(default)]
+    pub(super) confidence: Option<f64>,
     /// What was answered: the data, or the code of the error.
     pub(super) answer: Value,
 }
@@ -65,6 +68,7 @@ impl Answer {
             cut,
             failed: !cut && field(reply, "/data").is_null(),
             tokens: field(reply, "/tokens").as_u64().unwrap_or_default(),
+            confidence: None,
             answer: field(reply, "/data").clone(),
         }
     }
@@ -78,6 +82,7 @@ impl Answer {
             cut,
             failed: !ok && !cut,
             tokens: field(envelope, "/meta/usage/output_tokens").as_u64().unwrap_or_default(),
+            confidence: field(envelope, "/meta/confidence").as_f64().filter(|_| ok),
             answer: field(envelope, if ok { "/data" } else { "/error/code" }).clone(),
         }
     }

@@ -1,13 +1,13 @@
 //! The table of the answers, and its bounds.
 
-use cog_trust::{Rate, interval, paired};
+use cog_trust::{Rate, Run, Sample, interval, paired};
 
 use super::cell::Cell;
 
 /// The head of the table.
 pub(super) const HEAD: &str = "\
-| Task | Form | Right | 95 % | p | Cut | Failed | Tokens | ÷ | Seconds | ÷ |
-|---|---|---|---|---|---|---|---|---|---|---|";
+| Task | Form | Right | 95 % | p | Cut | Failed | Tokens | ÷ | Seconds | ÷ | AUROC |
+|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// The share of the cases by which a single label may fall behind the bare question.
 const ALLOWANCE: f64 = 0.02;
@@ -15,7 +15,7 @@ const ALLOWANCE: f64 = 0.02;
 const MAX_RATIO: f64 = 1.5;
 
 /// Returns a line of the table. The share of right answers has its exact interval; p is the exact test of McNemar against the
-/// bare question, and `÷` the ratio to it.
+/// bare question, and `÷` the ratio to it. AUROC is how well the confidence tells right answers from wrong ones.
 pub(super) fn row(task: &str, form: &str, cell: &Cell, question: Option<&Cell>) -> String {
     let cases = cell.answers.len() as u64;
     let bounds = Rate::new(cell.right(), cases)
@@ -29,7 +29,7 @@ pub(super) fn row(task: &str, form: &str, cell: &Cell, question: Option<&Cell>) 
         None => Default::default(),
     };
     format!(
-        "| {task} | `{form}` | {} | {:.0} to {:.0} | {p} | {} | {} | {:.1} | {tokens} | {:.2} | {pace} |",
+        "| {task} | `{form}` | {} | {:.0} to {:.0} | {p} | {} | {} | {:.1} | {tokens} | {:.2} | {pace} | {} |",
         cell.right(),
         bounds.low * 100.0,
         bounds.high * 100.0,
@@ -37,7 +37,16 @@ pub(super) fn row(task: &str, form: &str, cell: &Cell, question: Option<&Cell>) 
         cell.failed(),
         cell.tokens(),
         cell.pace(),
+        auroc(cell).map(|value| format!("{value:.2}")).unwrap_or_default(),
     )
+}
+
+/// Returns the AUROC of the confidences; none if there are none, or if all answers are right or all are wrong.
+fn auroc(cell: &Cell) -> Option<f64> {
+    let answers = cell.answers.iter().enumerate();
+    let runs: Vec<Run> =
+        answers.filter_map(|(case, answer)| Run::new(case, answer.confidence?, answer.right)).collect();
+    Sample::new(&runs).auroc().map(|auroc| auroc.value)
 }
 
 /// Returns how likely so uneven a split of the cases is if both ways of asking are equally good.
@@ -77,8 +86,14 @@ mod tests {
     use super::*;
 
     fn cell(right: &[bool], tokens: u64, seconds: f64) -> Cell {
-        let answer =
-            |right: &bool| Answer { right: *right, cut: false, failed: false, tokens, answer: Value::Null };
+        let answer = |right: &bool| Answer {
+            right: *right,
+            cut: false,
+            failed: false,
+            tokens,
+            confidence: Some(if *right { 0.9 } else { 0.3 }),
+            answer: Value::Null,
+        };
         Cell { seconds, answers: right.iter().map(answer).collect() }
     }
 
@@ -88,11 +103,11 @@ mod tests {
         let auto = cell(&[true, false, true, true, true], 12, 4.0);
         assert_eq!(
             row("topic", "question", &question, None),
-            "| topic | `question` | 4 | 28 to 99 |  | 0 | 0 | 10.0 |  | 1.00 |  |"
+            "| topic | `question` | 4 | 28 to 99 |  | 0 | 0 | 10.0 |  | 1.00 |  | 1.00 |"
         );
         assert_eq!(
             row("topic", "auto", &auto, Some(&question)),
-            "| topic | `auto` | 4 | 28 to 99 | 1.000 | 0 | 0 | 12.0 | 1.20 | 0.80 | 0.80 |"
+            "| topic | `auto` | 4 | 28 to 99 | 1.000 | 0 | 0 | 12.0 | 1.20 | 0.80 | 0.80 | 1.00 |"
         );
     }
 
