@@ -86,6 +86,27 @@ const SKILLS: &str = "cog export code-reviewer --as skill > notes\nmkdir -p .cla
 const COMMIT: &str =
     "git add . && git -c user.name=a -c user.email=a@example.com commit -qm 1 && git branch -qM main";
 
+/// The files that examples name, and how they are made.
+const FILES: [(&str, &str); 5] = [
+    (
+        "openai.json",
+        "export MISTRAL_API_KEY=test MISTRAL_BASE_URL=$OPENAI_BASE_URL\ncog test my-module --provider openai --format json > openai.json 2> notes",
+    ),
+    (
+        "runs.jsonl",
+        r#"for i in $(seq 60); do echo '{"case": "t'$i'", "confidence": 0.97, "right": true}'; done > runs.jsonl"#,
+    ),
+    ("cases.csv my-module", r"printf 'query,expected.answer\nWhen?,Nine\n' > cases.csv"),
+    (
+        "cases.jsonl ./my-module",
+        r#"echo '{"input": {"query": "When?"}, "expected": {"answer": "At nine.", "rationale": "It says so."}}' > cases.jsonl"#,
+    ),
+    (
+        "import promptfooconfig.yaml",
+        r#"echo 'tests: [{vars: {query: When?}, assert: [{type: contains, value: nine}]}]' > promptfooconfig.yaml"#,
+    ),
+];
+
 /// Runs a line in bash, in its own directory and home, with a model that answers correctly.
 fn typed(example: &str) -> Output {
     let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
@@ -112,6 +133,8 @@ fn typed(example: &str) -> Output {
         true => format!("{SKILLS}\n{example}"),
         false => example,
     };
+    let files = FILES.iter().filter(|(name, _)| example.contains(name)).map(|(_, makes)| *makes);
+    let example = files.chain([example.as_str()]).collect::<Vec<_>>().join("\n");
     let nats = example.starts_with("cog worker").then(Nats::start);
     let example = nats.iter().fold(example, |example, nats| {
         let example = example.replace("nats://localhost:4222", &nats.url());
