@@ -51,8 +51,10 @@ impl Explanation {
         }
         let field = Value::parse(&self.text).ok();
         let field = field.as_ref().and_then(|value| value.get("rationale")).and_then(Node::as_str);
-        let text = field.unwrap_or(&self.text).trim();
-        (!text.is_empty() && !text.starts_with('{')).then(|| text.to_owned())
+        // Text that is half an object is no rationale; a field may begin like one.
+        let text =
+            field.or_else(|| Some(self.text.as_str()).filter(|text| !text.trim().starts_with('{')))?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
     }
 }
 

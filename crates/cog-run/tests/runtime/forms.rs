@@ -78,6 +78,16 @@ async fn budget_of_one_call_has_no_second_call() {
 }
 
 #[tokio::test]
+async fn rationale_may_begin_like_an_object() {
+    let replies = [r#"{"result": "fine"}"#, r#"{"rationale": "{x} was asked."}"#];
+    let (envelope, _) = run(&replies, &[], RunOptions::default()).await;
+    assert_eq!(envelope.data().unwrap().get_str("rationale"), Some("{x} was asked."));
+    let options = RunOptions { max_attempts: Some(1), ..RunOptions::default() };
+    let (envelope, _) = run(&[replies[0], r#"{"rationale": "cut"#], &[], options).await;
+    assert_eq!(code(&envelope), Some("E3003"));
+}
+
+#[tokio::test]
 async fn rationale_that_only_the_schema_requires_is_asked_for_too() {
     let replies = [r#"{"result": "fine"}"#, EXPLAINED];
     let (envelope, requests) = run(&replies, &["rationale: optional"], RunOptions::default()).await;
