@@ -90,6 +90,17 @@ impl Caller {
         self.redactor.redact(text)
     }
 
+    /// Takes an exception that a function of the program raised. Returns false if it ends the run.
+    pub(crate) fn survives(&self, py: Python<'_>, error: &PyErr) -> bool {
+        let ends = ends_run(py, error);
+        if ends {
+            self.end(error.clone_ref(py));
+        } else {
+            self.record(py, error);
+        }
+        !ends
+    }
+
     /// Records the exception of a function.
     pub(crate) fn record(&self, py: Python<'_>, error: &PyErr) {
         let error = value(py, error);
@@ -256,7 +267,7 @@ impl Done {
 }
 
 /// Returns whether an exception ends the run, and no other code handles it: `KeyboardInterrupt`, `SystemExit`.
-pub(crate) fn ends_run(py: Python<'_>, error: &PyErr) -> bool {
+fn ends_run(py: Python<'_>, error: &PyErr) -> bool {
     !error.is_instance_of::<pyo3::exceptions::PyException>(py)
 }
 

@@ -9,7 +9,7 @@ use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyString};
 
 use crate::{
     attach::attached,
-    caller::{Callback, Caller, ends_run},
+    caller::{Callback, Caller},
     to_python::to_python,
 };
 
@@ -73,11 +73,9 @@ fn violations(found: &Bound<'_, PyAny>) -> PyResult<Vec<CheckViolation>> {
 fn failed(error: &PyErr) -> Option<ErrorBody> {
     let described = attached(|py| {
         let caller = Caller::current()?;
-        if ends_run(py, error) {
-            caller.end(error.clone_ref(py));
+        if !caller.survives(py, error) {
             return Ok(None);
         }
-        caller.record(py, error);
         caller.set_cause(py, error);
         let kind = error.get_type(py).name()?.to_string();
         let message = format!("a check of the answer raised {kind}: {}", error.value(py));

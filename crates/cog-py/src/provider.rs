@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 
 use crate::{
     attach::attached,
-    caller::{Callback, Caller, ends_run, value},
+    caller::{Callback, Caller, value},
     from_python::convert,
     to_python::{json_to_python, to_python},
 };
@@ -244,11 +244,9 @@ fn failed(name: &str, error: &PyErr) -> Option<ProviderError> {
     static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let described = attached(|py| {
         let caller = Caller::current()?;
-        if ends_run(py, error) {
-            caller.end(error.clone_ref(py));
+        if !caller.survives(py, error) {
             return Ok(None);
         }
-        caller.record(py, error);
         caller.set_cause(py, error);
         let describe = DESCRIBE.import(py, "cognitive._calls", "provider_failed")?;
         let (code, message): (String, String) = describe.call1((name, value(py, error)))?.extract()?;

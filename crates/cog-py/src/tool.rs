@@ -13,7 +13,7 @@ use pyo3::{
 
 use crate::{
     attach::attached,
-    caller::{Callback, Caller, ends_run, value, warn},
+    caller::{Callback, Caller, value, warn},
     from_python::{convert, seconds},
     to_python::to_python,
 };
@@ -79,11 +79,9 @@ impl FunctionTool {
     fn failed(&self, error: PyErr) -> Option<ToolError> {
         let described = attached(|py| {
             let caller = Caller::current()?;
-            if ends_run(py, &error) {
-                caller.end(error.clone_ref(py));
+            if !caller.survives(py, &error) {
                 return Ok(None);
             }
-            caller.record(py, &error);
             describe(py, &caller, &self.info.name, &error).map(Some)
         });
         described.unwrap_or_else(|error| Some(ToolError::new("InternalError", error.to_string())))
