@@ -50,7 +50,7 @@ const OTLP: &str = "opentelemetry-proto==1.45.2";
 /// Reads and writes tables.
 pub(crate) const PYARROW: &str = "pyarrow==25.0.1";
 
-/// Compute the statistics with which those of cog-trust are compared.
+/// The reference implementations for the statistics of cog-trust.
 const STATISTICS: &[&str] = &["scipy==1.17.1", "scikit-learn==1.9.1"];
 
 /// Runs the tests.

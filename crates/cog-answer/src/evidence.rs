@@ -132,7 +132,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Returns whether a text that begins like this ends a value.
+    /// Returns whether text that begins like this ends a value.
     fn may_end(&self, rest: &str) -> bool {
         match self.is_string {
             true => rest.starts_with('"'),

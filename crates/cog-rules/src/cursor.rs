@@ -36,7 +36,7 @@ impl TextError {
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates a cursor at the beginning of a text.
+    /// Creates a cursor at the beginning of the text.
     pub const fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }

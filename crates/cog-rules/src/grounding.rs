@@ -54,7 +54,7 @@ fn collect(node: Node<'_>, size: &mut usize, text: &mut String) {
     node.members().for_each(|(_, member)| collect(member, size, text));
 }
 
-/// Appends a text in normal form.
+/// Appends text in normal form.
 fn normalise(part: &str, text: &mut String) {
     let start = text.len();
     let chars = part.nfkc().flat_map(char::to_lowercase);

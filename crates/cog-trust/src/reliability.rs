@@ -60,7 +60,7 @@ impl Sample {
         (cases > 0.0).then(|| CalibrationError { value: value / cases, null: null / cases })
     }
 
-    /// Returns the runs between the quintiles of the stated confidences, in order. A run whose confidence is that of a quintile is
+    /// Returns the runs between the quintiles of the stated confidences, in order. A run whose confidence equals a quintile is
     /// below it, as in scikit-learn.
     fn bins(&self) -> Vec<&[Weighted]> {
         let edges = self.quintiles();

@@ -163,7 +163,7 @@ fn appended(text: &str, pointer: &str, member: &str) -> Option<String> {
     serde_json::from_str::<Value>(&edited).ok().map(|_| edited)
 }
 
-/// Finds values in a text that is known to be JSON.
+/// Finds values in text that is known to be JSON.
 struct Scanner<'t> {
     text: &'t str,
     at: usize,

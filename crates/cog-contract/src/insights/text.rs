@@ -2,10 +2,10 @@
 
 use cog_json::Node;
 
-/// The maximum length of a text that is counted, in characters.
+/// The maximum length of text that is counted, in characters.
 const MAX_TEXT: usize = 200;
 
-/// Returns a text, truncated if it is long.
+/// Returns text, truncated if it is long.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned(),
@@ -13,7 +13,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// Returns a text member of an object; empty if there is none.
+/// Returns the text of a member; empty if there is none.
 pub(super) fn member(object: Node<'_>, key: &str) -> String {
     object.get(key).and_then(|value| value.as_str().map(short)).unwrap_or_default()
 }

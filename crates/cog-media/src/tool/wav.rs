@@ -117,7 +117,7 @@ impl Header {
         }
     }
 
-    /// Writes a plain beginning in place of the file's own. Some of the samples may then be other bytes of the file, but only
+    /// Writes a plain beginning instead of the file's own. Some of the samples may then be other bytes of the file, but only
     /// their number counts.
     fn replace(&mut self, size: u32) {
         // The size of a longer format is not known here.

@@ -84,7 +84,7 @@ fn decimal(text: &str, unit: i128) -> Option<i128> {
     Some(digits(whole)? * unit + digits(fraction)? * unit / scale)
 }
 
-/// Why a text is not a duration.
+/// Why text is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DurationError {
     /// It has another form.

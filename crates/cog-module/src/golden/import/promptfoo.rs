@@ -218,7 +218,7 @@ impl Rule {
     }
 }
 
-/// Returns a regular expression for a text.
+/// Returns a regular expression for the text.
 fn escaped(text: &str) -> String {
     let mut pattern = String::new();
     for character in text.chars() {

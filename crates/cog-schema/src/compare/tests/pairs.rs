@@ -5,7 +5,7 @@ use fastrand::Rng;
 
 use super::*;
 
-/// Returns a schema like those of modules.
+/// Returns a schema as modules have them.
 fn schema(rng: &mut Rng, depth: usize) -> Value {
     let kinds = if depth == 0 { 6 } else { 11 };
     match rng.usize(..kinds) {
