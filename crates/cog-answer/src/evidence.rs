@@ -105,7 +105,8 @@ impl<'a> Field<'a> {
         let written = self.text.get(self.range.start..start.max(self.range.start))?;
         let value = self.text.get(self.range.clone())?;
         let chosen = token.logprob.exp();
-        let (mut of_value, mut of_all) = (chosen, chosen);
+        let mut of_value = chosen;
+        let mut of_all = chosen;
         for (text, logprob) in &token.alternatives {
             let Some(next) = text.strip_prefix(lead).filter(|_| *text != token.text) else { continue };
             // Another token may write the same value: a part of it, or its end with what follows.

@@ -23,7 +23,8 @@ pub struct SpanContext {
 impl SpanContext {
     /// Returns the identity of a new span, in the trace of its parent or in a new trace. None if the system has no random numbers.
     pub(crate) fn new(parent: Option<&Self>) -> Option<Self> {
-        let (mut trace_id, mut span_id) = ([0; 16], [0; 8]);
+        let mut trace_id = [0; 16];
+        let mut span_id = [0; 8];
         getrandom::fill(&mut span_id).ok()?;
         match parent {
             Some(parent) => trace_id = parent.trace_id,

@@ -111,7 +111,8 @@ pub fn is_same(one: &File, other: &File) -> bool {
 /// # Errors
 /// The reader fails.
 pub fn each_line(mut reader: impl BufRead, limit: usize, act: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
-    let (mut line, mut skipped) = (Vec::new(), 0);
+    let mut line = Vec::new();
+    let mut skipped = 0;
     loop {
         line.clear();
         let maximum = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);

@@ -78,7 +78,8 @@ pub(crate) fn normal_quantile(confidence: f64) -> f64 {
 /// The distribution function is exact to a few units in the last place, and bisection keeps that precision for every
 /// shape; inverse functions of libraries lose digits in the tails.
 fn quantile(a: f64, b: f64, p: f64) -> f64 {
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
+    let mut low = 0.0_f64;
+    let mut high = 1.0_f64;
     loop {
         let middle = f64::midpoint(low, high);
         if middle <= low || middle >= high {

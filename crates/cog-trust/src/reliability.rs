@@ -94,7 +94,8 @@ fn at(runs: &[Weighted], position: f64) -> f64 {
 
 impl Bin {
     fn of(runs: &[Weighted]) -> Option<Self> {
-        let (first, last) = (runs.first()?, runs.last()?);
+        let first = runs.first()?;
+        let last = runs.last()?;
         let cases: f64 = runs.iter().map(|run| run.weight).sum();
         let right: f64 = runs.iter().map(|run| run.weight * run.truth()).sum();
         let stated: f64 = runs.iter().map(|run| run.weight * run.stated).sum();

@@ -52,7 +52,8 @@ impl ToJson for GoldenChange {
 
 /// Returns the golden tests that differ, in the order of the new module.
 pub(super) fn changes(old: &Module, new: &Module) -> Vec<GoldenChange> {
-    let (old, new) = (discover(old).cases, discover(new).cases);
+    let old = discover(old).cases;
+    let new = discover(new).cases;
     let named = |cases: &[GoldenCase], name: &str| cases.iter().position(|case| case.name == name);
     let mut changes = Vec::new();
     for case in &new {

@@ -153,7 +153,8 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
 
 /// Judges a value that differs.
 fn judge(path: &str, old: &Module, new: &Module) -> (Effect, Option<Value>) {
-    let (before, after) = (&*old.manifest, &*new.manifest);
+    let before = &*old.manifest;
+    let after = &*new.manifest;
     let lost = |is_lost: bool| if is_lost { Effect::BreaksCallers } else { Effect::Compatible };
     let effect = match path {
         "version" | "responsibility" | "overflow.recoverable" | "response.buffer_size" => Effect::None,
@@ -199,7 +200,8 @@ fn is_less<T: PartialOrd>(limit: Option<T>, than: Option<T>) -> bool {
 }
 
 fn tightens_media(old: &Manifest, new: &Manifest) -> bool {
-    let (old, new) = (&old.modalities.constraints, &new.modalities.constraints);
+    let old = &old.modalities.constraints;
+    let new = &new.modalities.constraints;
     is_less(new.max_size_mb, old.max_size_mb)
         || is_less(new.max_dimension, old.max_dimension)
         || is_less(new.max_pixels, old.max_pixels)
@@ -244,7 +246,8 @@ fn error_codes(old: &Module, new: &Module) -> (Effect, Option<Value>) {
 
 /// Judges a rule: by an answer that only the new rule accepts, otherwise by whether it accepts more.
 fn judge_rule(path: &str, old: &Module, new: &Module) -> (Effect, Option<Value>) {
-    let (before, after) = (old.contract.rules(), new.contract.rules());
+    let before = old.contract.rules();
+    let after = new.contract.rules();
     let Some((rules, accepts_more)) = with_rule(path, before, after) else { return (Effect::Unknown, None) };
     if accepts_more == Some(false) {
         return (Effect::Compatible, None);

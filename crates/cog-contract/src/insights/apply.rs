@@ -157,7 +157,8 @@ fn appended(text: &str, pointer: &str, member: &str) -> Option<String> {
         (false, true) => format!(",{before_first}{member}"),
         (false, false) => format!(", {member}"),
     };
-    let (head, tail) = (text.get(..end)?, text.get(end..)?);
+    let head = text.get(..end)?;
+    let tail = text.get(end..)?;
     let edited = format!("{head}{addition}{tail}");
     // What is written must be JSON again.
     serde_json::from_str::<Value>(&edited).ok().map(|_| edited)

@@ -43,7 +43,8 @@ fn answer() -> Json {
 fn passes(rule: &CheckRule, data: &Json) -> bool {
     let (checks, findings) = Checks::compile(std::slice::from_ref(rule), None, None);
     assert_eq!(findings, [], "{rule:?}");
-    let (input, data) = (Value::from(input()), Value::from(data.clone()));
+    let input = Value::from(input());
+    let data = Value::from(data.clone());
     CheckedAnswer::new(Some(input.node()), data.node()).failures(&checks).is_empty()
 }
 

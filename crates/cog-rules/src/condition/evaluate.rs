@@ -202,7 +202,8 @@ impl<'a> Evaluation<'a> {
                 self.lists(list, value, test.slot, item)
             }
             TestKind::Contains(whole, part) => {
-                let (whole, part) = (self.value(whole, item)?, self.value(part, item)?);
+                let whole = self.value(whole, item)?;
+                let part = self.value(part, item)?;
                 self.contains(whole, part)
             }
             TestKind::Starts(whole, part) => {
@@ -226,7 +227,8 @@ impl<'a> Evaluation<'a> {
         item: Option<Node<'a>>,
         test: impl Fn(&str, &str) -> bool,
     ) -> Outcome<bool> {
-        let (whole, part) = (self.value(whole, item)?, self.value(part, item)?);
+        let whole = self.value(whole, item)?;
+        let part = self.value(part, item)?;
         Ok(text(whole).zip(text(part)).is_some_and(|(whole, part)| test(whole, part)))
     }
 

@@ -133,7 +133,8 @@ impl Call {
             Function::Sum => self.value(ComputedKind::Total(self.list(next())?)),
             Function::Min | Function::Max => {
                 let is_max = self.function == Function::Max;
-                let (first, second) = (next(), next());
+                let first = next();
+                let second = next();
                 if second.is_none() {
                     self.value(ComputedKind::Extreme(is_max, self.list(first)?))
                 } else {
@@ -165,7 +166,8 @@ impl Call {
                 self.test(TestKind::Ends(whole, self.operand(next())?))
             }
             Function::Close => {
-                let (left, right) = (self.operand(next())?, self.operand(next())?);
+                let left = self.operand(next())?;
+                let right = self.operand(next())?;
                 self.test(TestKind::Close(left, right, self.operand(next())?))
             }
             Function::Date => self.value(ComputedKind::Date(self.date(next())?)),

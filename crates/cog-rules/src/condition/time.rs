@@ -10,7 +10,9 @@ pub(crate) const DAY: i128 = 24 * HOUR;
 /// Reads a date, such as `2026-01-31`, `2026-01-31T09:30Z` or `2026-01-31T09:30:00.5+02:00`.
 pub(crate) fn date(text: &str) -> Option<i128> {
     let (day, rest) = text.split_at_checked(10)?;
-    let (year, month, day) = (digits(day.get(..4)?)?, digits(day.get(5..7)?)?, digits(day.get(8..)?)?);
+    let year = digits(day.get(..4)?)?;
+    let month = digits(day.get(5..7)?)?;
+    let day = digits(day.get(8..)?)?;
     if text.get(4..5) != Some("-") || text.get(7..8) != Some("-") {
         return None;
     }
@@ -69,7 +71,8 @@ fn offset_of(text: &str) -> Option<i128> {
     }
     let (sign, rest) = text.split_at_checked(1)?;
     let rest = rest.replace(':', "");
-    let (hour, minute) = (digits(rest.get(..2)?)?, digits(rest.get(2..).filter(|rest| rest.len() == 2)?)?);
+    let hour = digits(rest.get(..2)?)?;
+    let minute = digits(rest.get(2..).filter(|rest| rest.len() == 2)?)?;
     let offset = (hour < 24 && minute < 60).then_some(hour * HOUR + minute * MINUTE)?;
     Some(if sign == "-" { -offset } else { offset })
 }

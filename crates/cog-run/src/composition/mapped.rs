@@ -120,7 +120,8 @@ impl Execution {
         let results = self.mapped.swap_remove(position).results;
         self.results.set(callee, results.envelope()?);
         if let Some(first) = results.first_failure {
-            let (failed, all) = (results.failed, results.data.len());
+            let failed = results.failed;
+            let all = results.data.len();
             let message = format!("{failed} of {all} optional elements failed; the first: {first}");
             self.warn(Warning::new(WarningCode::OptionalPartFailed, message));
         }

@@ -37,7 +37,8 @@ impl Candidates {
             json!([]),
             json!({}),
         ];
-        let (mut names, mut lengths) = (BTreeSet::from(["other".to_owned()]), BTreeSet::new());
+        let mut names = BTreeSet::from(["other".to_owned()]);
+        let mut lengths = BTreeSet::new();
         let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
         let mut seen = BTreeSet::new();
         while let Some(pointer) = open.pop() {

@@ -182,7 +182,8 @@ impl<'a> Walk<'a> {
     }
 
     fn keyword(&mut self, keyword: &str, pair: Pair<'_, 'a>) {
-        let (old, new) = (pair.old.get(keyword), pair.new.get(keyword));
+        let old = pair.old.get(keyword);
+        let new = pair.new.get(keyword);
         match (old, new) {
             (Some(old), Some(new)) if self.inner(keyword, old, new, pair) || are_equal(keyword, old, new) => {
             }
@@ -216,7 +217,8 @@ impl<'a> Walk<'a> {
             }
             _ => return false,
         };
-        let (old_at, new_at) = (format!("{}/{keyword}", pair.old_at), format!("{}/{keyword}", pair.new_at));
+        let old_at = format!("{}/{keyword}", pair.old_at);
+        let new_at = format!("{}/{keyword}", pair.new_at);
         match (old, new) {
             (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
                 for index in 0..old.len() {

@@ -33,7 +33,8 @@ fn covered(document: &Value, outer: &str, inner: &str) -> Option<Cover> {
         .should_validate_formats(true)
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE));
     let prepared = options.prepare(document).ok()?;
-    let (outer, inner) = (at(&prepared, outer)?, at(&prepared, inner)?);
+    let outer = at(&prepared, outer)?;
+    let inner = at(&prepared, inner)?;
     if matches!(outer.covers(&inner), Ok(Containment::Yes)) {
         return Some(Cover::Proven);
     }

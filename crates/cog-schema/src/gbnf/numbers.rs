@@ -43,7 +43,8 @@ pub(super) fn integer(members: &Map<String, Value>) -> Option<Piece> {
 
 /// Returns the numbers from `low` to `high`, one branch for each number of digits.
 fn naturals(low: u128, high: u128) -> Vec<String> {
-    let (shortest, longest) = (low.to_string(), high.to_string());
+    let shortest = low.to_string();
+    let longest = high.to_string();
     if low > high {
         return Vec::new();
     }
@@ -70,7 +71,8 @@ fn range(low: &[u8], high: &[u8]) -> String {
         return format!("{} {}", digit(*first, *first), range(low_rest, high_rest));
     }
     let mut branches = Vec::new();
-    let (mut from, mut to) = (*first, *last);
+    let mut from = *first;
+    let mut to = *last;
     if low_rest.iter().any(|digit| *digit != b'0') {
         branches.push(format!("{} {}", digit(*first, *first), range(low_rest, &vec![b'9'; length])));
         from += 1;

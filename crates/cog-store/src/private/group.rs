@@ -19,7 +19,8 @@ pub(super) fn is_private(group: u32, user: u32) -> bool {
 /// The same with the content of `/etc/passwd` and `/etc/group`. The names must be equal because a directory service may have
 /// further users. Not root: where containers run as arbitrary users, all of them are in its group.
 fn is_private_in(users: &str, groups: &str, group: u32, user: u32) -> bool {
-    let (group, user) = (group.to_string(), user.to_string());
+    let group = group.to_string();
+    let user = user.to_string();
     if user == "0" {
         return false;
     }

@@ -48,7 +48,9 @@ pub(crate) fn doctor(
     let installation = Installation::describe(&settings)?;
     if args.format.is_json() {
         let telemetry = settings.telemetry_target();
-        let (found, programs, installation) = (&found, &programs, &installation);
+        let found = &found;
+        let programs = &programs;
+        let installation = &installation;
         console.print_json(&Report { chosen: &chosen, found, programs, telemetry, installation })?;
     } else {
         let telemetry = settings.telemetry_target().map(|target| format!("\nTelemetry: {target}\n"));

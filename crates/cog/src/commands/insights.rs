@@ -285,7 +285,8 @@ fn with_version(text: &str, old: &str, new: &str) -> Option<String> {
             && let Some(at) = line.find(old)
         {
             let start = offset + at;
-            let (head, tail) = (text.get(..start)?, text.get(start + old.len()..)?);
+            let head = text.get(..start)?;
+            let tail = text.get(start + old.len()..)?;
             return Some(format!("{head}{new}{tail}"));
         }
         offset += line.len();

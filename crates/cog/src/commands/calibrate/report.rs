@@ -58,7 +58,8 @@ impl Report {
     pub(super) fn describe(&self, console: &Console) -> String {
         let palette = console.out().palette;
         let columns = console.out_columns();
-        let (cases, runs) = (self.sample.cases(), self.sample.runs());
+        let cases = self.sample.cases();
+        let runs = self.sample.runs();
         let mut text = format!("{} {cases} cases, {runs} runs\n\n", palette.name(&self.module));
         text += &self.figures().render(palette, columns);
         text += &format!("\n{}", self.reliability().render(palette, columns));
@@ -138,7 +139,8 @@ fn percent(share: f64) -> String {
 
 /// Formats what is promised, or what is missing.
 fn describe_gate(goal: Goal, gate: &Gate, cases: usize, palette: Palette) -> String {
-    let (target, risk) = (trimmed(goal.target() * 100.0), trimmed(goal.risk() * 100.0));
+    let target = trimmed(goal.target() * 100.0);
+    let risk = trimmed(goal.risk() * 100.0);
     match gate {
         Gate::Threshold { threshold, accepted, right } => format!(
             "{} accepts {accepted} of {cases} cases, {right} of them right\n\

@@ -159,7 +159,8 @@ impl Comparison {
         if self.compared == 0 {
             return vec![format!("compared with {}: no case has an answer in both", self.file)];
         }
-        let (failing, passing) = (self.newly_failing.len(), self.newly_passing.len());
+        let failing = self.newly_failing.len();
+        let passing = self.newly_passing.len();
         let verdict = match self.is_worse() {
             true => "worse",
             false if self.p() < LEVEL => "better",
