@@ -138,6 +138,11 @@ fn strings_have_their_lengths_patterns_and_formats() {
         &[r#""é🙂a""#, r#""\n""#, r#""\u00e9""#],
         &[r#""""#, r#""abcd""#, "\"\n\"", r#""\x""#],
     );
+    assert_matches(
+        json!({ "type": "string", "maxLength": 1 }),
+        &[r#""\u0041""#, r#""\uD7fF""#, r#""\uE000""#, r#""\ud83D\uDe00""#, r#""\uDBFF\udfff""#],
+        &[r#""\uD800""#, r#""\udfff""#, r#""\uDBB5[""#, r#""\ud83d\u0041""#, r#""\ud83d\ud83d""#],
+    );
     assert_matches(json!({ "type": "string" }), &[r#""""#, r#""any text""#], &["any", r#"""""#]);
     assert_matches(
         json!({ "type": "string", "pattern": "^[A-Z]{2}-(?:[0-9]+|none|é)\\^$" }),

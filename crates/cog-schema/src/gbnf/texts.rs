@@ -4,9 +4,11 @@ use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::{Piece, literal};
 
-/// A character of a string, escaped where JSON requires it.
-pub(super) const CHAR: (&str, &str) =
-    ("char", r#"[^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})"#);
+/// A character of a string, escaped where JSON requires it. Half of a surrogate pair is no character.
+pub(super) const CHAR: (&str, &str) = (
+    "char",
+    r#"[^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] ([0-7] [0-9a-fA-F]{2} | [89abAB] [0-9a-fA-F]{2} "\\u" [dD] [c-fC-F] [0-9a-fA-F]{2})))"#,
+);
 /// Any string.
 pub(super) const TEXT: (&str, &str) = ("text", r#""\"" char* "\"""#);
 
