@@ -500,6 +500,11 @@ impl Replayer {
         })
     }
 
+    /// Returns whether a request was recorded.
+    pub(crate) fn has(&self, request: &WireRequest) -> bool {
+        self.replies.contains_key(&Key::new(&request.url, &request.body))
+    }
+
     fn find(&self, request: &WireRequest) -> Result<WireReply, ProviderError> {
         let key = Key::new(&request.url, &request.body);
         let Some((number, recorded)) = self.replies.get(&key).and_then(Replies::next) else {

@@ -51,8 +51,11 @@ pub struct HttpProvider {
     info: ProviderInfo,
     settings: ProviderSettings,
     transport: Arc<dyn Transport>,
+    /// The same without a recording, for questions that are no part of a cassette.
+    unrecorded: Arc<dyn Transport>,
     recording: RecordingFailure,
-    replays: bool,
+    /// The cassette that replies, if there is one.
+    replayer: Option<Arc<Replayer>>,
     /// Whether requests have marks for the cache. A gateway may reject them, and a recording is independent of them.
     marks_cache: bool,
     /// Whether the model behind this server answers at once, once the server has told it.
@@ -82,7 +85,6 @@ impl HttpProvider {
     /// Fails if the directory cannot be created.
     pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
         self.marks_cache = false;
-        self.answers_at_once = OnceCell::new_with(Some(false)); // its question would be recorded
         let recording =
             Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
         let keys = self.info.key.iter().chain(&self.settings.secrets).cloned().collect();
@@ -108,12 +110,12 @@ impl HttpProvider {
     ) -> Result<Self, ProviderError> {
         let base_url = normalize_base_url(vendor, settings.base_url.as_deref());
         let base_url = base_url.unwrap_or_else(|_| "http://localhost".to_owned());
-        let transport = Replayer::open(directory.into(), pace)?;
-        let recorded = transport.protocol();
+        let replayer = Arc::new(Replayer::open(directory.into(), pace)?);
+        let recorded = replayer.protocol();
         let settings = ProviderSettings { protocol: settings.protocol.or(recorded), ..settings };
-        let provider = Self::over(vendor, settings, base_url, Arc::new(transport));
-        let answers_at_once = OnceCell::new_with(Some(false));
-        Ok(Self { replays: true, marks_cache: false, answers_at_once, ..provider })
+        let transport = Arc::<Replayer>::clone(&replayer);
+        let provider = Self::over(vendor, settings, base_url, transport);
+        Ok(Self { replayer: Some(replayer), marks_cache: false, ..provider })
     }
 
     fn over(
@@ -149,9 +151,10 @@ impl HttpProvider {
             protocol,
             info,
             settings,
+            unrecorded: Arc::clone(&transport),
             transport,
             recording,
-            replays: false,
+            replayer: None,
             marks_cache,
             answers_at_once: OnceCell::new(),
         }
@@ -193,15 +196,21 @@ impl HttpProvider {
     }
 
     async fn get(&self, path: &str) -> Result<Value, ProviderError> {
-        self.get_at(&self.base_url, path).await
+        self.get_at(&self.base_url, path, &self.transport).await
     }
 
-    async fn get_at(&self, base_url: &str, path: &str) -> Result<Value, ProviderError> {
+    async fn get_at(
+        &self,
+        base_url: &str,
+        path: &str,
+        transport: &Arc<dyn Transport>,
+    ) -> Result<Value, ProviderError> {
         let mut headers = vec![("accept", "application/json".to_owned())];
         headers.extend(self.protocol.protocol().headers());
         let url = format!("{base_url}{path}");
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
         let setup = self.setup(wire, String::new(), Some(LIST_TIMEOUT));
+        let setup = call::Setup { transport: Arc::clone(transport), ..setup };
         Call::new(setup, Instant::now()).body().await
     }
 
@@ -252,7 +261,8 @@ impl HttpProvider {
     }
 
     fn check_key(&self) -> Result<(), ProviderError> {
-        if self.replays || self.info.key.is_some() || self.vendor.key == AuthRequirement::Optional {
+        if self.replayer.is_some() || self.info.key.is_some() || self.vendor.key == AuthRequirement::Optional
+        {
             return Ok(());
         }
         let variable = self.vendor.key_var().unwrap_or_default();
@@ -280,7 +290,7 @@ impl HttpProvider {
     async fn with_usable_grammar<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
         let is_asked = self.context(request).is_ok_and(|context| context.grammar().is_some());
         let is_told = request.generation.effort.is_some(); // not to reason
-        if !is_asked || is_told || self.answers_at_once().await {
+        if !is_asked || is_told || self.uses_grammar(request).await {
             return Cow::Borrowed(request);
         }
         let mut request = request.clone();
@@ -290,12 +300,21 @@ impl HttpProvider {
         Cow::Owned(request)
     }
 
+    /// Returns whether a model answers at once, or whether the recording of the request has its grammar.
+    async fn uses_grammar(&self, request: &ModelRequest) -> bool {
+        match &self.replayer {
+            Some(replayer) => self.wire(request).is_ok_and(|wire| replayer.has(&wire)),
+            None => self.answers_at_once().await,
+        }
+    }
+
     /// Returns whether the template of the model has no place for reasoning. A server that does not tell it is asked again.
     async fn answers_at_once(&self) -> bool {
         const MARKS: [&str; 3] = ["think", "reason", "<|channel|>"];
         let ask = async {
             let root = self.base_url.strip_suffix("/v1").unwrap_or(&self.base_url);
-            let properties = timeout(PROPERTIES_TIMEOUT, self.get_at(root, "/props")).await.ok()?.ok()?;
+            let properties = self.get_at(root, "/props", &self.unrecorded);
+            let properties = timeout(PROPERTIES_TIMEOUT, properties).await.ok()?.ok()?;
             let template = properties.get("chat_template")?.as_str()?;
             Some(!MARKS.iter().any(|mark| template.contains(mark)))
         };

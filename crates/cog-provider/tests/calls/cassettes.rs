@@ -4,26 +4,28 @@ use std::path::Path;
 
 use cog_harmony::{Conversation, Message};
 use cog_provider::{
-    HttpProvider, ModelRequest, Pace, Provider as _, ProviderError, Recording, protocol::ProtocolKind,
-    vendors::ProviderSettings,
+    HttpProvider, ModelRequest, Pace, Provider as _, ProviderError, Recording,
+    protocol::ProtocolKind,
+    vendors::{ProviderSettings, Vendor},
 };
 use cog_spec::{Code, Secret};
 use cog_testkit::{Mock, Reply, Wire};
 
-use crate::support::{KEY, answer, events_of, provider, settings, simple_request, until_error, vendor};
+use crate::support::{
+    KEY, answer, events_of, provider, request_with_grammar, settings, simple_request, until_error, vendor,
+};
 
 /// A key of another provider.
 const OTHER_KEY: &str = "sk-ant-canary-9876";
 
 fn replay(wire: Wire, directory: &Path, pace: Pace) -> HttpProvider {
+    replay_of(vendor(wire), directory, pace)
+}
+
+fn replay_of(vendor: &'static Vendor, directory: &Path, pace: Pace) -> HttpProvider {
     let model = Some("a-model".to_owned());
-    HttpProvider::replay(
-        vendor(wire),
-        ProviderSettings { model, ..ProviderSettings::default() },
-        directory,
-        pace,
-    )
-    .unwrap()
+    let settings = ProviderSettings { model, ..ProviderSettings::default() };
+    HttpProvider::replay(vendor, settings, directory, pace).unwrap()
 }
 
 /// Creates a request for another model, which has a different recording.
@@ -45,6 +47,25 @@ async fn replays_recording_without_key_and_network() {
             assert_eq!(events_of(&replaying, &other_request()).await.unwrap(), second, "{}", wire.name());
             assert_eq!(events_of(&replaying, &simple_request()).await.unwrap(), first, "{}", wire.name());
         }
+    }
+}
+
+#[tokio::test]
+async fn recording_has_the_grammar_that_is_sent_without_one() {
+    let vendor = Vendor::by_name("llamacpp").unwrap();
+    for (template, has_grammar) in [(Some("{{ messages }}"), true), (Some("<think>"), false), (None, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mock = Mock::start([Reply::text("{}")]);
+        let mock = template.into_iter().fold(mock, Mock::with_template);
+        let provider = HttpProvider::new(vendor, settings(&mock.base_url(Wire::OpenAi))).unwrap();
+        let recording = provider.record(directory.path()).unwrap();
+        let request = request_with_grammar(&recording);
+        events_of(&recording, &request).await.unwrap();
+        assert_eq!(mock.requests()[0].body.get("grammar").is_some(), has_grammar, "{template:?}");
+        // The question about the template is not in the cassette.
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 2);
+        let replaying = replay_of(vendor, directory.path(), Pace::Immediate);
+        assert_eq!(answer(&events_of(&replaying, &request).await.unwrap()), "{}", "{template:?}");
     }
 }
 

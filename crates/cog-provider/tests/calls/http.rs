@@ -1,10 +1,10 @@
 //! Tests of calls over HTTP, against a mock that replies like the vendors.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use cog_harmony::{Conversation, Message};
 use cog_provider::{
-    Deadline, HttpProvider, Interruption, ModelRequest, OutputGrammar, Provider, ProviderError,
+    Deadline, HttpProvider, Interruption, ModelRequest, Provider, ProviderError,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_spec::{Code, Effort, FinishReason, ModelEvent};
@@ -13,8 +13,8 @@ use futures_util::StreamExt;
 use tokio::task::JoinSet;
 
 use crate::support::{
-    KEY, answer, events_of, finish, provider, request_with_schema, settings, simple_request, until_error,
-    vendor,
+    KEY, answer, events_of, finish, provider, request_with_grammar, request_with_schema, settings,
+    simple_request, until_error, vendor,
 };
 
 const ANSWER: &str = "{\"ok\": true, \"note\": \"é漢🙂\"}";
@@ -51,9 +51,7 @@ async fn model_that_reasons_gets_the_schema_instead_of_a_grammar() {
         let mock = template.into_iter().fold(mock, Mock::with_template);
         let vendor = Vendor::by_name("llamacpp").unwrap();
         let provider = HttpProvider::new(vendor, settings(&mock.base_url(Wire::OpenAi))).unwrap();
-        let mut request = request_with_schema(&provider);
-        let grammar = OutputGrammar { text: "root ::= \"{}\"".to_owned(), max_tokens: 9 };
-        request.output.iter_mut().for_each(|output| Arc::make_mut(output).grammar = Some(grammar.clone()));
+        let mut request = request_with_grammar(&provider);
         for _ in 0..2 {
             events_of(&provider, &request).await.unwrap();
         }

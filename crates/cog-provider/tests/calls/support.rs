@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cog_harmony::{Conversation, Message};
 use cog_provider::{
-    HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError,
+    HttpProvider, ModelRequest, OutputGrammar, OutputSchema, Provider, ProviderError,
     protocol::ProtocolKind,
     vendors::{ProviderSettings, Vendor},
 };
@@ -54,6 +54,14 @@ pub(crate) fn request_with_schema(provider: &HttpProvider) -> ModelRequest {
         instructions: "".into(),
     };
     ModelRequest { output: Some(Arc::new(output)), ..simple_request() }
+}
+
+/// Creates a request with a schema and a grammar.
+pub(crate) fn request_with_grammar(provider: &HttpProvider) -> ModelRequest {
+    let mut request = request_with_schema(provider);
+    let grammar = OutputGrammar { text: "root ::= \"{}\"".to_owned(), max_tokens: 9 };
+    request.output.iter_mut().for_each(|output| Arc::make_mut(output).grammar = Some(grammar.clone()));
+    request
 }
 
 /// Calls the provider and returns all events of the reply.
