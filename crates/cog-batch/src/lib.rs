@@ -38,7 +38,7 @@ pub use journal::{
     LeftOut, Lines, Order, ResultLine, Results, Resume,
 };
 pub use pace::{Concurrency, Pace};
-pub use read::{Carried, ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
+pub use read::{AbsentMember, Carried, ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
 pub use row::{
     ParsedRow, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, RowResult,
     digest_of_files,

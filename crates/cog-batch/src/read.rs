@@ -17,7 +17,7 @@ use std::io;
 use thiserror::Error;
 
 pub use self::{
-    columns::{Carried, ColumnMap, ColumnsError},
+    columns::{AbsentMember, Carried, ColumnMap, ColumnsError},
     source::{Rows, Source},
 };
 use crate::Row;

@@ -107,6 +107,18 @@ impl<'a> Carried<'a> {
     }
 }
 
+/// A member that goes to the results and that none of the first rows has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AbsentMember {
+    /// The name.
+    pub name: String,
+    /// The number of rows that were read.
+    pub rows: usize,
+    /// The member of the first row with the most similar name.
+    pub similar: Option<String>,
+}
+
 /// Why the columns of a table do not fit the module.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

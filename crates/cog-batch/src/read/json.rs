@@ -11,10 +11,10 @@ use std::{
 
 use bytes::Bytes;
 use cog_json::{Kind, Limits, SyntaxError, SyntaxErrorKind, Value, Writer};
-use cog_schema::Contract;
+use cog_schema::{Contract, nearest};
 
 use super::{
-    ColumnMap, ColumnsError, RowReader,
+    AbsentMember, ColumnMap, ColumnsError, RowReader,
     text::{Line, Lines},
 };
 use crate::{
@@ -336,6 +336,14 @@ impl Members {
     pub(super) fn absent(&self) -> Vec<String> {
         let absent = self.carried.iter().filter(|(_, is_seen)| !is_seen.load(Ordering::Relaxed));
         absent.map(|(name, _)| name.clone()).filter(|_| self.first.get().is_some()).collect()
+    }
+
+    /// Returns these members with the number of the rows so far.
+    pub(super) fn absent_among(&self, rows: usize) -> Vec<AbsentMember> {
+        let present = self.first.get().map(Vec::as_slice).unwrap_or_default();
+        let similar = |name: &str| nearest(name, present.iter().map(String::as_str)).map(str::to_owned);
+        let absent = self.absent().into_iter();
+        absent.map(|name| AbsentMember { rows, similar: similar(&name), name }).collect()
     }
 
     /// Checks that a row so far has the member that is the `id` of the results.

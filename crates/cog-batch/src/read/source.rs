@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 #[cfg(feature = "arrow")]
 use super::table::TableError;
 use super::{
-    ColumnMap, ColumnsError, ReadError, RowReader,
+    AbsentMember, ColumnMap, ColumnsError, ReadError, RowReader,
     csv::Csv,
     json::{JsonArray, JsonLines, Members, parser},
     text::{Lines, decoded},
@@ -58,6 +58,8 @@ pub struct Rows {
     members: Option<Arc<Members>>,
     /// Whether the rows so far have been checked for their `id`.
     is_checked: bool,
+    /// The first rows, once they were read ahead.
+    first: Option<Result<Option<Vec<Row>>, ReadError>>,
     /// The end of the last group.
     end: u64,
 }
@@ -123,7 +125,16 @@ impl Source {
         // What is buffered is measured in decoded bytes, the length of the file in encoded ones.
         let is_plain = self.compression.is_none() && self.encoding.is_none();
         thread.spawn(move || send(reader, &read, is_plain, &sender)).map_err(|source| self.error(source))?;
-        Ok(Rows { groups, name, length, columns: self.columns.clone(), members, is_checked: false, end: 0 })
+        Ok(Rows {
+            groups,
+            name,
+            length,
+            columns: self.columns.clone(),
+            members,
+            is_checked: false,
+            first: None,
+            end: 0,
+        })
     }
 
     #[expect(clippy::disallowed_methods, reason = "rows are read here, one at a time and each with a limit")]
@@ -267,6 +278,7 @@ impl Rows {
             columns: ColumnMap::default(),
             members: None,
             is_checked: true,
+            first: None,
             end: 0,
         }
     }
@@ -276,6 +288,32 @@ impl Rows {
     /// # Errors
     /// The input cannot be read any further.
     pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ReadError> {
+        match self.first.take() {
+            Some(first) => first,
+            None => self.receive().await,
+        }
+    }
+
+    /// Waits for the first rows, which [`Rows::next`] then returns. Returns the members of `--keep` that none of them has: in rows
+    /// that are JSON, a later one may have them. A table without such a column is not opened.
+    pub async fn absent_members(&mut self) -> Vec<AbsentMember> {
+        let Some(members) = self.members.clone().filter(|_| !self.columns.keep.is_empty()) else {
+            return Vec::new();
+        };
+        let first = self.next().await;
+        let absent = match &first {
+            Ok(Some(rows)) => {
+                parse(rows);
+                members.absent_among(rows.len())
+            }
+            // The error is told by the one who reads the rows.
+            _ => Vec::new(),
+        };
+        self.first = Some(first);
+        absent
+    }
+
+    async fn receive(&mut self) -> Result<Option<Vec<Row>>, ReadError> {
         let group = self.groups.recv().await.transpose();
         let group = group.map_err(|source| ReadError::Io { name: self.name.clone(), source })?;
         let Some(Group { rows, end }) = group else { return Ok(None) };
@@ -289,10 +327,7 @@ impl Rows {
         let Some(members) = self.members.as_ref().filter(|_| !self.is_checked) else { return Ok(()) };
         self.is_checked = true;
         if self.columns.id.is_some() {
-            // What is wrong with a row is its result.
-            for row in rows {
-                let _ = row.input.get();
-            }
+            parse(rows);
             let name = || self.name.clone();
             members.check_id().map_err(|source| ReadError::Columns { name: name(), source })?;
         }
@@ -326,6 +361,13 @@ impl Rows {
     pub fn share(&self) -> Option<f64> {
         let length = self.length.filter(|length| *length > 0)?;
         Some((self.end as f64 / length as f64).min(1.0))
+    }
+}
+
+/// Parses rows, to know their members. What is wrong with a row is its result.
+fn parse(rows: &[Row]) {
+    for row in rows {
+        let _ = row.input.get();
     }
 }
 

@@ -10,7 +10,7 @@ mod via;
 use std::{io::ErrorKind, sync::Arc};
 
 use cog_batch::{
-    Batch, Format, JournalPaths, Pace, Resume, Rows, SinkError, Source, Stop, Summary,
+    AbsentMember, Batch, Format, JournalPaths, Pace, Resume, Rows, SinkError, Source, Stop, Summary,
     plan::{EarlierRuns, Plan, PlanLimits, Strategy, StrategyName},
 };
 use cog_flow::Condition;
@@ -153,7 +153,10 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         via,
     };
     let about = About::new(args, &batch);
-    let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
+    let mut rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
+    for member in runtime::block_on(rows.absent_members())? {
+        console.caution(&is_absent(&member));
+    }
     let invocation = Invocation { args, settings: &settings, console };
     if let Some(format) = args.plan {
         return plan(&batch, rows, format, invocation);
@@ -249,6 +252,13 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
     if summary.is_sample && !emit::is_stdout(&args.output) {
         console.note("this was a sample; the same command without --sample runs the other rows");
     }
+}
+
+/// Says that a member of `--keep` may be misspelt. The batch goes on: in JSON Lines, a later row may have it.
+fn is_absent(AbsentMember { name, rows, similar, .. }: &AbsentMember) -> String {
+    let rows = if *rows == 1 { "first row has".to_owned() } else { format!("first {rows} rows have") };
+    let similar = similar.iter().map(|name| format!("; did you mean --keep '{name}'?")).collect::<String>();
+    format!("the {rows} no member `{name}`, which --keep names{similar}")
 }
 
 fn source(args: &BatchArgs) -> Result<Source, CliError> {

@@ -470,6 +470,24 @@ fn misspelt_member_of_lines_is_named() {
     assert_eq!((codes(&results(&output)), output.status.code()), (vec!["ok", "ok"], Some(0)));
     let text = stderr(&output);
     assert!(text.contains("no row that was read has a member `ulr`") && !text.contains("`url`"), "{text}");
+    assert!(text.contains("warning: the first 2 rows have no member `ulr`, which --keep names\n"), "{text}");
+}
+
+#[test]
+fn misspelt_member_to_keep_is_named_before_the_first_call() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", "{\"text\": \"a\", \"source\": 1}\n").write("rows.csv", "text,source\na,1\n");
+    let planned = batch(&place, &mock, "rows.jsonl -o - --plan=human --keep suorce --ignore-unknown");
+    let planned = stderr(&{ planned }.output().unwrap());
+    let warning =
+        "warning: the first row has no member `suorce`, which --keep names; did you mean --keep 'source'?";
+    assert!(planned.contains(warning), "{planned}");
+    // A table has its columns from the start.
+    let refused = batch(&place, &mock, "rows.csv -o - --keep suorce").output().unwrap();
+    assert!(stderr(&refused).contains("there is no column `suorce`"), "{}", stderr(&refused));
+    assert!(mock.requests().is_empty());
+    let right = batch(&place, &mock, "rows.jsonl -o - --keep source").output().unwrap();
+    assert!(!stderr(&right).contains("warning: the first"), "{}", stderr(&right));
 }
 
 #[test]
