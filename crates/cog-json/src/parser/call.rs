@@ -2,6 +2,10 @@
 //!
 //! Unlike marks ([`markup`](super::markup)), these have no end of their own: the object is the draft, and what follows may be
 //! the answer. Only the text directly before an object decides, and a bounded part of it, so that searching stays linear.
+//!
+//! A call by the name of the module is no exception. A module is a tool by its name too, so a model that calls itself writes its
+//! input there, which a module whose input and data look alike would take for its answer. One that has wrapped its answer like
+//! this is asked again.
 
 /// The maximum number of bytes before an object that are examined.
 const WINDOW: usize = 256;

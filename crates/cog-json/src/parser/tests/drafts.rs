@@ -153,6 +153,7 @@ fn arguments_of_tool_calls_are_no_answer() {
 fn arguments_of_calls_in_words_are_no_answer() {
     for call in [
         "look_up(DRAFT)",
+        "CodeReview(DRAFT)",
         "I use look_up(\n  DRAFT\n)",
         "```python\nlook_up(DRAFT)\n```",
         "[look_up(DRAFT)]",
