@@ -3,6 +3,7 @@
 mod annotation;
 mod content;
 mod font;
+mod placed;
 mod text;
 
 use std::sync::Arc;
@@ -42,8 +43,8 @@ pub(super) fn text(input: Handle) -> Result<Vec<PageText>, ReadError> {
     for (number, page) in (1..).zip(document.pages().iter()) {
         drawing.start_page();
         let shown = drawing.text_of_page(page);
-        let Annotations { texts: added, unread } = annotation::read(page, &mut drawing);
-        let text = PageText::new(number, &[shown, added.join("\n")].join("\n"), unread);
+        let Annotations { placed, unread } = annotation::read(page, &mut drawing);
+        let text = PageText::new(number, &shown.with(&placed), unread);
         left = left.checked_sub(text.text.len()).ok_or(ReadError::TooMuchText)?;
         texts.push(text);
     }

@@ -25,6 +25,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     document_has_pages_and_text,
     text_of_forms_is_read,
     text_of_annotations_is_read,
+    values_of_fields_follow_their_labels,
     annotation_that_cannot_be_read_is_counted,
     spacing_of_characters_separates_words,
     file_over_a_limit_has_a_reason,
@@ -375,6 +376,68 @@ fn text_of_annotations_is_read() {
     ] {
         assert_eq!(read(annotation, content), expected, "{annotation}");
     }
+}
+
+/// Returns a PDF with one page that shows strings at points, with fields in rectangles.
+fn filled_form(strings: &[([i32; 2], &str)], fields: &[([i32; 4], &str)]) -> Vec<u8> {
+    let strings = strings.iter().map(|([x, y], text)| format!("1 0 0 1 {x} {y} Tm ({text}) Tj "));
+    let content = format!("BT /F1 10 Tf {} ET", strings.collect::<String>());
+    let fields = fields.iter().map(|([left, bottom, right, top], value)| {
+        format!(
+            "<< /Type /Annot /Subtype /Widget /FT /Tx /Rect [{right} {top} {left} {bottom}] /V ({value}) >> "
+        )
+    });
+    document(&[
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << {FONT} >> \
+             /Annots [{}] >>",
+            fields.collect::<String>()
+        ),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+    ])
+}
+
+/// The fields are in any order in the file, and some are empty.
+fn values_of_fields_follow_their_labels() {
+    // One string may have several parts, and a character is 6 points wide.
+    let left = filled_form(
+        &[
+            ([72, 700], "Name:"),
+            ([300, 700], "Bo"),
+            ([312, 700], "rn:"),
+            ([72, 680], "City:"),
+            ([300, 680], "Zip:"),
+        ],
+        &[
+            ([350, 676, 450, 692], "10115"),
+            ([120, 676, 280, 692], ""),
+            ([350, 696, 450, 712], "1815"),
+            ([120, 696, 280, 712], "Ada"),
+        ],
+    );
+    assert_eq!(text_of_page(&left), "Name: Ada Born: 1815\nCity: Zip: 10115");
+    let lines = filled_form(
+        &[([72, 700], "From ___"), ([120, 700], "___ to ______"), ([72, 680], "by")],
+        &[([170, 698, 240, 712], "Rome"), ([110, 698, 140, 712], "Bonn"), ([100, 678, 300, 692], "train")],
+    );
+    assert_eq!(text_of_page(&lines), "From ______ to ______ Bonn Rome\nby train");
+    let above = filled_form(
+        &[([72, 720], "Item"), ([102, 720], "name"), ([200, 720], "Price"), ([72, 620], "Total")],
+        &[
+            ([72, 700, 190, 716], "Pen"),
+            ([200, 700, 300, 716], "2.50"),
+            ([72, 685, 190, 700], "Ink"),
+            ([200, 685, 300, 700], ""),
+            ([400, 300, 500, 316], "apart"),
+        ],
+    );
+    assert_eq!(text_of_page(&above), "Item name Pen Price 2.50\nTotal\nInk\napart");
+    // What is between a label and a field belongs to the label.
+    let between =
+        filled_form(&[([72, 700], "Sizes:")], &[([120, 696, 150, 712], ""), ([160, 696, 190, 712], "L")]);
+    assert_eq!(text_of_page(&between), "Sizes:\nL");
 }
 
 fn annotation_that_cannot_be_read_is_counted() {

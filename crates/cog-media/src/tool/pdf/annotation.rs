@@ -5,7 +5,10 @@ use hayro_syntax::{
     page::Page,
 };
 
-use super::text::Drawing;
+use super::{
+    placed::{PlacedAnnotation, Rectangle},
+    text::Drawing,
+};
 
 /// The maximum number of annotations of a page that are read.
 const MAX_ANNOTATIONS: usize = 10_000;
@@ -28,8 +31,8 @@ const PUSH_BUTTON: i32 = 1 << 16;
 /// The text of the annotations of a page.
 #[derive(Default)]
 pub(super) struct Annotations {
-    /// The text of each annotation that has any.
-    pub(super) texts: Vec<String>,
+    /// Those that have text, and the fields of a form.
+    pub(super) placed: Vec<PlacedAnnotation>,
     /// How many have text that cannot be read.
     pub(super) unread: u32,
 }
@@ -45,11 +48,14 @@ pub(super) fn read<'a>(page: &Page<'a>, drawing: &mut Drawing<'a>) -> Annotation
             continue;
         }
         let Some(annotation) = annotation.into_dict() else { continue };
+        let subtype = annotation.get::<Name<'a>>("Subtype");
+        let is_field = subtype.is_some_and(|subtype| subtype.as_ref() == b"Widget");
+        let rectangle = annotation.get::<Array<'a>>("Rect").and_then(|corners| Rectangle::read(&corners));
         let (text, is_complete) = Annotation { annotation }.text(page, drawing);
         let fits = left.checked_sub(text.len());
         left = fits.unwrap_or(left);
-        if fits.is_some() && !text.is_empty() {
-            found.texts.push(text);
+        if fits.is_some() && (is_field || !text.is_empty()) {
+            found.placed.push(PlacedAnnotation { text, rectangle: rectangle.unwrap_or_default() });
         }
         found.unread += u32::from(!is_complete || fits.is_none());
     }

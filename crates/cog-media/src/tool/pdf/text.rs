@@ -10,6 +10,7 @@ use hayro_syntax::{
 use super::{
     content::for_each_operation,
     font::{Character, Font, Fonts},
+    placed::PlacedText,
 };
 
 /// A gap between two strings that is larger than this part of the font size is a space.
@@ -40,10 +41,10 @@ impl<'a> Drawing<'a> {
     }
 
     /// Reads the text of a page.
-    pub(super) fn text_of_page(&mut self, page: &Page<'a>) -> String {
+    pub(super) fn text_of_page(&mut self, page: &Page<'a>) -> PlacedText {
         let mut reader = TextReader::new(self, Rc::new(page.resources().clone()));
         reader.read(page.page_stream().filter(|content| content.len() <= MAX_CONTENT).unwrap_or_default());
-        reader.text
+        reader.placed
     }
 
     /// Reads the text of a form by itself, with the resources of its page unless it has its own. Returns it, and
@@ -53,7 +54,7 @@ impl<'a> Drawing<'a> {
         let content = self.content_of(form)?;
         let mut reader = TextReader::new(self, resources);
         reader.read(&content);
-        Some((reader.text, !reader.has_unread))
+        Some((reader.placed.text, !reader.has_unread))
     }
 
     /// Returns the content of a form, unless the page has drawn too much.
@@ -79,7 +80,7 @@ struct TextReader<'d, 'a> {
     /// The start of the line.
     line: Matrix,
     end: Option<End>,
-    text: String,
+    placed: PlacedText,
     /// Where the text has a space instead of the character spacing in the last string.
     guessed_space: Option<usize>,
     /// The number of forms around this content.
@@ -136,7 +137,7 @@ impl<'d, 'a> TextReader<'d, 'a> {
             matrix: Matrix::IDENTITY,
             line: Matrix::IDENTITY,
             end: None,
-            text: String::new(),
+            placed: PlacedText::default(),
             guessed_space: None,
             depth: 0,
             has_unread: false,
@@ -216,11 +217,12 @@ impl<'d, 'a> TextReader<'d, 'a> {
         let Some(font) = self.state.font.clone() else {
             // How long its codes are is not known either.
             self.has_unread = true;
-            self.text.push(char::REPLACEMENT_CHARACTER);
+            self.placed.text.push(char::REPLACEMENT_CHARACTER);
             return;
         };
         let characters = font.characters(string);
         self.add(&characters);
+        let start = self.matrix.then(self.state.page);
         let State { size, character_spacing, word_spacing, scale, .. } = self.state;
         let spacing = character_spacing * scale;
         for character in &characters {
@@ -231,29 +233,34 @@ impl<'d, 'a> TextReader<'d, 'a> {
         let end = Matrix::translation(-spacing, 0.0).then(self.matrix).then(self.state.page);
         let spacing_on_page = spacing * end.a.hypot(end.b);
         self.end = Some(End { x: end.e, y: end.f, spacing: spacing_on_page, character_spacing });
+        let is_blank =
+            |character: &Character| character.text.as_ref().is_some_and(|text| text.trim().is_empty());
+        if !characters.iter().all(is_blank) {
+            self.placed.place([start.e, start.f], [end.e, end.f], (size * start.a.hypot(start.b)).abs());
+        }
     }
 
     /// Adds the text of a string. Some producers write the space between two characters as their spacing. Letters of
     /// longer strings, and of strings that follow each other with the same spacing, are spaced out.
     fn add(&mut self, characters: &[Character]) {
-        let before = self.text.len();
+        let before = self.placed.text.len();
         let character_spacing = self.state.character_spacing;
         self.separate();
-        let continues = self.text.len() == before
+        let continues = self.placed.text.len() == before
             && self.end.is_some_and(|end| (end.character_spacing - character_spacing).abs() <= f32::EPSILON);
         if let Some(space) = self.guessed_space.take().filter(|_| continues) {
-            self.text.remove(space);
+            self.placed.remove(space);
         }
         let is_spaced = !continues && character_spacing > SPACE * self.state.size.abs();
         for (at, character) in characters.iter().enumerate() {
             if at == 1 && characters.len() == 2 && is_spaced {
-                self.guessed_space = Some(self.text.len());
-                self.text.push(' ');
+                self.guessed_space = Some(self.placed.text.len());
+                self.placed.text.push(' ');
             }
             match &character.text {
-                Some(text) => self.text.push_str(text),
+                Some(text) => self.placed.text.push_str(text),
                 None => {
-                    self.text.push(char::REPLACEMENT_CHARACTER);
+                    self.placed.text.push(char::REPLACEMENT_CHARACTER);
                     self.has_unread = true;
                 }
             }
@@ -275,14 +282,14 @@ impl<'d, 'a> TextReader<'d, 'a> {
             matrix: Matrix::IDENTITY,
             line: Matrix::IDENTITY,
             end: self.end,
-            text: std::mem::take(&mut self.text),
+            placed: std::mem::take(&mut self.placed),
             guessed_space: None,
             depth: self.depth + 1,
             has_unread: self.has_unread,
             drawing: &mut *self.drawing,
         };
         inner.read(&content);
-        self.text = inner.text;
+        self.placed = inner.placed;
         self.end = inner.end;
         self.has_unread = inner.has_unread;
         self.guessed_space = None;
@@ -298,7 +305,9 @@ impl<'d, 'a> TextReader<'d, 'a> {
         let Some(End { x, y, spacing, .. }) = self.end else { return };
         let length = start.a.hypot(start.b);
         let size = (self.state.size * length).abs();
-        if size <= f32::EPSILON || self.text.ends_with(char::is_whitespace) && !self.text.ends_with(' ') {
+        if size <= f32::EPSILON
+            || self.placed.text.ends_with(char::is_whitespace) && !self.placed.text.ends_with(' ')
+        {
             return;
         }
         let right = start.a / length;
@@ -311,9 +320,9 @@ impl<'d, 'a> TextReader<'d, 'a> {
         // The next string follows the last character or its spacing, which kerning reduces.
         let gap = (along - along.clamp(spacing.min(0.0), spacing.max(0.0))).abs();
         if across.abs() > LINE * size {
-            self.text.push('\n');
-        } else if gap > SPACE * size && !self.text.ends_with(' ') {
-            self.text.push(' ');
+            self.placed.text.push('\n');
+        } else if gap > SPACE * size && !self.placed.text.ends_with(' ') {
+            self.placed.text.push(' ');
         }
     }
 }
