@@ -1,23 +1,24 @@
 //! The log of runs: one JSON object per line, in two files of bounded size (docs/logs.md).
 
+mod entry;
+
 use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
-use cog_json::{Node, ToJson as _, Value};
-use cog_module::{Module, Origin};
+use cog_json::ToJson as _;
+use cog_module::Module;
 use cog_run::{
     RunInput,
-    events::{Needs, RunEvents, RunReport, ToolOutcome, ToolReport},
+    events::{Needs, RunEvents, RunReport, ToolReport},
 };
-use cog_spec::{Code, Envelope, ErrorBody, Usage};
+use cog_spec::{Code, Envelope, ErrorBody};
 use cog_store::private;
-use serde::{Deserialize, Serialize};
 
+pub use self::entry::{Contents, Entry, LoggedCall};
 use crate::settings::{Redactor, Settings};
 
 /// The newest runs.
@@ -290,241 +291,4 @@ fn unreadable(path: &Path, error: &io::Error) -> ErrorBody {
     let message = format!("cannot read the log {}: {error}", path.display());
     ErrorBody::new(Code::InvalidReference, message)
         .suggest("Check that it is a regular file that you may read, or set COG_LOGS_DIRECTORY.")
-}
-
-/// The characters of an ID: none looks like another one.
-const ID_CHARACTERS: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
-const ID_LENGTH: usize = 8;
-
-/// One run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The identifier.
-    pub id: String,
-    /// The end of the run, as RFC 3339 in UTC.
-    pub time: String,
-    /// The name of the module.
-    pub module: String,
-    /// Its version.
-    pub module_version: String,
-    /// The directory of the module; none if it is built in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub directory: Option<String>,
-    /// The providers that the settings select, `openai,anthropic`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requested_provider: Option<String>,
-    /// The model that the settings select.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requested_model: Option<String>,
-    /// The model that replied, as `PROVIDER/MODEL`.
-    pub model: Option<String>,
-    /// Whether the run succeeded.
-    pub ok: bool,
-    /// The code of the error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// The duration in milliseconds.
-    pub time_ms: Option<u64>,
-    /// The tokens.
-    pub usage: Option<Usage>,
-    /// The calls of tools in the order of their ends, up to 1,000.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<LoggedCall>,
-    /// The input and the answer, only if the settings say so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contents: Option<Contents>,
-}
-
-/// A call of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LoggedCall {
-    /// The end of the call, as RFC 3339 in UTC.
-    pub time: String,
-    /// The name of the tool.
-    pub tool: String,
-    /// The identifier of the call.
-    pub id: String,
-    /// `success`, the code or the type of an error, `halted`, or `dropped`.
-    pub result: String,
-    /// What a person decided about a call that was halted: `confirmed`, `denied`, or `waiting`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
-    /// The SHA-256 of the arguments.
-    pub arguments_sha256: String,
-    /// The arguments, only if the settings say so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<String>,
-}
-
-impl LoggedCall {
-    fn new(tool: &ToolReport<'_>, stores_contents: bool) -> Self {
-        let result = match tool.outcome {
-            ToolOutcome::Returned => "success",
-            ToolOutcome::Failed(error) => error,
-            ToolOutcome::Halted => "halted",
-            _ => "dropped",
-        };
-        Self {
-            time: now(),
-            tool: tool.name.to_owned(),
-            id: tool.call_id.to_owned(),
-            result: result.to_owned(),
-            decision: tool.decision.map(str::to_owned),
-            arguments_sha256: tool.arguments_sha256.to_owned(),
-            arguments: tool.arguments.filter(|_| stores_contents).map(str::to_owned),
-        }
-    }
-}
-
-/// The input and the answer of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contents {
-    /// The text of `--args`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<String>,
-    /// The input as JSON; with `args`, its other fields.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
-    /// The envelope.
-    pub envelope: Value,
-}
-
-impl Entry {
-    fn new(module: &Module, envelope: &Envelope, contents: Option<Contents>) -> Self {
-        Self {
-            id: new_id(),
-            time: now(),
-            module: module.manifest.name.clone(),
-            module_version: module.manifest.version.clone(),
-            directory: directory_of(&module.origin),
-            requested_provider: None,
-            requested_model: None,
-            model: envelope.meta.runtime.model.clone(),
-            ok: envelope.is_ok(),
-            code: envelope.error().map(|error| error.code.as_str().to_owned()),
-            time_ms: envelope.meta.runtime.processing_time_ms,
-            usage: envelope.usage().cloned(),
-            calls: Vec::new(),
-            contents,
-        }
-    }
-
-    /// Reads a line of the log.
-    fn read(line: &[u8]) -> Option<Self> {
-        cog_json::from_value(&Value::parse_bytes(line).ok()?).ok()
-    }
-
-    fn without_contents(mut self) -> Self {
-        self.calls.iter_mut().for_each(|call| call.arguments = None);
-        Self { contents: None, ..self }
-    }
-
-    /// Returns `ok`, or the code of the error.
-    pub fn result(&self) -> &str {
-        match &self.code {
-            _ if self.ok => "ok",
-            Some(code) => code,
-            None => "failed",
-        }
-    }
-
-    /// Whether it is a run of this module.
-    pub fn is_of(&self, origin: &Origin) -> bool {
-        match origin {
-            Origin::BuiltIn(module) => self.directory.is_none() && self.module == module.name,
-            _ => self.directory == directory_of(origin),
-        }
-    }
-
-    /// Returns the argument that selects its module.
-    pub fn target(&self) -> &str {
-        self.directory.as_deref().unwrap_or(&self.module)
-    }
-
-    /// Returns the input and the answer.
-    ///
-    /// # Errors
-    /// E1006 if they are not stored.
-    pub fn stored_contents(&self) -> Result<&Contents, ErrorBody> {
-        self.contents.as_ref().ok_or_else(|| {
-            let message = format!("the input of the run `{}` is not stored", self.id);
-            let advice = "Set COG_LOGS_CONTENTS=true, or `contents = true` in [logs] of ~/.config/cog/config.toml, to \
-                          store the inputs of later runs up to 1 MiB.";
-            ErrorBody::new(Code::InvalidReference, message).suggest(advice)
-        })
-    }
-
-    /// Returns the providers that were requested, otherwise the one that replied.
-    pub fn providers(&self) -> Vec<String> {
-        let providers = self.requested_provider.as_deref().or_else(|| self.replied());
-        providers.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect()
-    }
-
-    /// Returns the provider that replied; if the parts of a composition gave the answer, the provider of the first part.
-    fn replied(&self) -> Option<&str> {
-        let contents = self.contents.as_ref();
-        let parts = contents.and_then(|contents| contents.envelope.get("meta")?.get("parts"));
-        let parts = parts.into_iter().flat_map(Node::elements).filter_map(|part| part.get("model")?.as_str());
-        let models = self.model.as_deref().into_iter().chain(parts);
-        let mut providers = models.filter_map(|model| Some(model.split_once('/')?.0));
-        providers.find(|name| cog_provider::provider_names().contains(name))
-    }
-}
-
-impl Contents {
-    fn new(input: &RunInput, envelope: &Envelope) -> Self {
-        let (args, input) = match input {
-            RunInput::Json(value) => (None, Some(value.clone())),
-            RunInput::Args(text) => (Some(text.clone()), None),
-            RunInput::ArgsWith(text, rest) => (Some(text.clone()), Some(rest.clone())),
-            _ => (None, None),
-        };
-        Self { args, input, envelope: cog_json::to_value(envelope).unwrap_or_default() }
-    }
-
-    /// Returns the input as the run received it.
-    pub fn run_input(&self) -> RunInput {
-        match (self.args.clone(), self.input.clone()) {
-            (Some(text), Some(rest)) => RunInput::ArgsWith(text, rest),
-            (Some(text), None) => RunInput::Args(text),
-            (None, input) => RunInput::Json(input.unwrap_or_default()),
-        }
-    }
-}
-
-/// Returns the directory of a module; none if it is built in.
-fn directory_of(origin: &Origin) -> Option<String> {
-    let Origin::Directory(directory) = origin else { return None };
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-    Some(directory.to_string_lossy().into_owned())
-}
-
-fn new_id() -> String {
-    // The list is not empty, so that the other character is never used.
-    (0..ID_LENGTH).map(|_| fastrand::choice(ID_CHARACTERS).map_or('2', |byte| char::from(*byte))).collect()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the log has the time of each run; no decision depends on it")]
-fn now() -> String {
-    rfc3339(SystemTime::now())
-}
-
-/// Formats a time. A clock that was never set may be before 1970, which the format cannot express.
-fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time.max(UNIX_EPOCH)).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn time_before_1970_is_the_first_one() {
-        for before in [Duration::from_nanos(1), Duration::from_secs(20 * 365 * 24 * 3600)] {
-            assert_eq!(rfc3339(UNIX_EPOCH - before), "1970-01-01T00:00:00Z");
-        }
-        assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(1)), "1970-01-01T00:00:01Z");
-    }
 }
