@@ -4,7 +4,7 @@ use cog_json::{Kind, Node, Number, ToJson as _};
 use sha2::{Digest as _, Sha256};
 
 /// Returns the SHA-256 of a value's canonical JSON: `sha256:` and 64 hex digits.
-pub(crate) fn hash(node: Node<'_>) -> String {
+pub fn hash(node: Node<'_>) -> String {
     let mut text = String::new();
     write(node, &mut text);
     digest(&text)

@@ -38,6 +38,7 @@ mod trim;
 pub mod wire;
 
 pub use self::problem::Finding;
+pub use canonical::hash as canonical_hash;
 pub use check::{PartSupport, check};
 pub use convert::{Converted, Format, Loss, convert, write_as};
 pub use document::Document;

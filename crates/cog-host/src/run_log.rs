@@ -1,16 +1,18 @@
 //! The log of runs: one JSON object per line, in two files of bounded size (docs/logs.md).
 
 mod entry;
+mod facts;
+mod labels;
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    collections::HashSet,
+    fs,
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use cog_json::ToJson as _;
-use cog_module::Module;
 use cog_run::{
     RunInput,
     events::{Needs, RunEvents, RunReport, ToolReport},
@@ -18,7 +20,11 @@ use cog_run::{
 use cog_spec::{Code, Envelope, ErrorBody};
 use cog_store::private;
 
-pub use self::entry::{Contents, Entry, LoggedCall};
+use self::labels::ends_within_a_line;
+pub use self::{
+    entry::{Contents, Entry, LoggedCall, new_run_id},
+    labels::{AddedLabel, Label, LabelledRun, Labels},
+};
 use crate::settings::{Redactor, Settings};
 
 /// The newest runs.
@@ -33,9 +39,6 @@ const MAX_ENTRY: usize = 1 << 20;
 
 /// The maximum number of tool calls in an entry: a composition over a long list has many.
 const MAX_CALLS: usize = 1_000;
-
-/// The maximum size of a file that is read.
-const MAX_FILE: u64 = 1 << 40;
 
 /// The log of runs.
 pub struct RunLog {
@@ -66,6 +69,23 @@ impl RequestedModel {
     }
 }
 
+/// What an entry has that the report of its run does not.
+#[derive(Debug, Clone, Default)]
+pub struct RunFacts {
+    /// What the run requests.
+    pub requested: RequestedModel,
+    /// The identifier of the entry; a new one by default.
+    pub id: Option<String>,
+    /// The client of the server; none for a run of this machine's user.
+    pub client: Option<String>,
+}
+
+impl From<RequestedModel> for RunFacts {
+    fn from(requested: RequestedModel) -> Self {
+        Self { requested, ..Self::default() }
+    }
+}
+
 impl RunLog {
     /// Returns the log of the settings; none if it is off, or if there is no home directory.
     pub fn new(settings: &Settings) -> Option<Self> {
@@ -87,11 +107,11 @@ impl RunLog {
     /// request itself comes from the settings. `failed` is called if the file cannot be written.
     pub fn listener(
         self: &Arc<Self>,
-        requested: RequestedModel,
+        run: impl Into<RunFacts>,
         failed: impl Fn(&io::Error) + Send + Sync + 'static,
     ) -> Arc<dyn RunEvents> {
         let calls = Mutex::default();
-        Arc::new(LoggedRun { log: Arc::clone(self), requested, calls, failed: Box::new(failed) })
+        Arc::new(LoggedRun { log: Arc::clone(self), run: run.into(), calls, failed: Box::new(failed) })
     }
 
     /// Adds a run. Keys are masked.
@@ -100,20 +120,25 @@ impl RunLog {
     /// If the file cannot be written.
     fn add(
         &self,
-        module: &Module,
-        input: Option<&RunInput>,
+        report: &RunReport<'_>,
         envelope: &Envelope,
-        requested: &RequestedModel,
+        run: &RunFacts,
         calls: Vec<LoggedCall>,
     ) -> io::Result<()> {
+        // A run that continues after a confirmation is given none: its input is that of the halted run.
+        let input = report.input.filter(|input| !matches!(input, RunInput::Json(value) if value.is_null()));
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
-        let RequestedModel { provider, model } = requested.clone().or(&self.requested);
-        let entry = Entry {
+        let RequestedModel { provider, model } = run.requested.clone().or(&self.requested);
+        let mut entry = Entry {
             requested_provider: provider,
             requested_model: model,
+            client: run.client.clone(),
+            session_id: run.client.as_ref().map(|_| report.session_id.to_owned()).filter(|id| !id.is_empty()),
+            input_sha256: input.and_then(|input| input.sha256(report.module)),
             calls,
-            ..Entry::new(module, envelope, contents)
+            ..Entry::new(report.module, envelope, contents)
         };
+        run.id.iter().for_each(|id| entry.id.clone_from(id));
         // `logs` reads a file at once; a run with an image of 20 MB must not push out a thousand others.
         let line = match entry.to_json() {
             line if line.len() > MAX_ENTRY => entry.without_contents().to_json(),
@@ -125,8 +150,8 @@ impl RunLog {
     /// Appends a line with one write, so that the lines of several programs do not mix.
     fn append(&self, line: &str) -> io::Result<()> {
         // A full disk may have cut the last line. This one must not become its continuation.
-        let line = &if self.ends_within_a_line() { format!("\n{line}") } else { line.to_owned() };
         let path = self.directory.join(CURRENT);
+        let line = &if ends_within_a_line(&path) { format!("\n{line}") } else { line.to_owned() };
         let mut file = private::append(&path)?;
         // An open file may be renamed meanwhile. Its line is then in the older file, which is read too.
         if self.is_full(file.metadata()?.len(), line) {
@@ -134,20 +159,6 @@ impl RunLog {
             file = private::append(&path)?;
         }
         file.write_all(line.as_bytes())
-    }
-
-    /// Whether the last line of the current file has no line break.
-    fn ends_within_a_line(&self) -> bool {
-        let mut last = [b'\n'];
-        let path = self.directory.join(CURRENT);
-        if fs::metadata(&path).is_ok_and(|about| about.is_file())
-            && let Ok(mut file) = OpenOptions::new().read(true).open(path)
-            && file.seek(SeekFrom::End(-1)).is_ok()
-        {
-            // If it cannot be read, the line is appended as usual.
-            let _ = file.read_exact(&mut last);
-        }
-        last != [b'\n']
     }
 
     fn is_full(&self, size: u64, line: &str) -> bool {
@@ -166,19 +177,34 @@ impl RunLog {
         }
     }
 
-    fn read(&self, name: &str) -> Result<Vec<u8>, ErrorBody> {
-        let path = self.directory.join(name);
-        match private::read(&path, MAX_FILE) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            read => read.map_err(|error| unreadable(&path, &error)),
+    /// Removes all entries. Returns whether there were any. The labels stay.
+    ///
+    /// # Errors
+    /// E1006 if a file cannot be removed.
+    pub fn clear(settings: &Settings) -> Result<bool, ErrorBody> {
+        let Some(directory) = &settings.logs.directory.value else { return Err(is_off(settings)) };
+        let mut was_present = false;
+        // The older file first: a run that ends meanwhile may rotate the log.
+        for name in [OLDER, CURRENT] {
+            let path = directory.join(name);
+            match fs::remove_file(&path) {
+                Ok(()) => was_present = true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let message = format!("cannot remove the log {}: {error}", path.display());
+                    return Err(ErrorBody::new(Code::InvalidReference, message)
+                        .suggest("Check that you may write its directory."));
+                }
+            }
         }
+        Ok(was_present)
     }
 }
 
 /// A run that will be in the log.
 struct LoggedRun {
     log: Arc<RunLog>,
-    requested: RequestedModel,
+    run: RunFacts,
     /// The calls of tools so far, also of parts.
     calls: Mutex<Vec<LoggedCall>>,
     failed: Box<dyn Fn(&io::Error) + Send + Sync>,
@@ -186,7 +212,14 @@ struct LoggedRun {
 
 impl RunEvents for LoggedRun {
     fn needs(&self) -> Needs {
-        Needs { envelope: true, content: self.log.stores_contents, ..Needs::default() }
+        Needs {
+            envelope: true,
+            input: true,
+            // A client names its run by the trace that the answer names.
+            trace_id: self.run.client.is_some(),
+            content: self.log.stores_contents,
+            ..Needs::default()
+        }
     }
 
     fn tool_ended(&self, tool: &ToolReport<'_>) {
@@ -199,10 +232,8 @@ impl RunEvents for LoggedRun {
 
     fn run_ended(&self, run: &RunReport<'_>) {
         let Some(envelope) = run.envelope else { return };
-        // A run that continues after a confirmation is given none: its input is that of the halted run.
-        let input = run.input.filter(|input| !matches!(input, RunInput::Json(value) if value.is_null()));
         let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Err(error) = self.log.add(run.module, input, envelope, &self.requested, calls) {
+        if let Err(error) = self.log.add(run, envelope, &self.run, calls) {
             (self.failed)(&error);
         }
     }
@@ -211,7 +242,7 @@ impl RunEvents for LoggedRun {
 /// The entries of the log.
 pub struct Entries {
     /// The files, the newest first. As bytes: a line that was cut within a character must not hide the others.
-    files: [Vec<u8>; 2],
+    files: Vec<Vec<u8>>,
 }
 
 impl Entries {
@@ -221,7 +252,13 @@ impl Entries {
     /// E1006 if runs are not logged, or if a file cannot be read.
     pub fn read(settings: &Settings) -> Result<Self, ErrorBody> {
         let log = RunLog::new(settings).ok_or_else(|| is_off(settings))?;
-        Ok(Self { files: [log.read(CURRENT)?, log.read(OLDER)?] })
+        let mut files = Vec::new();
+        for mut file in log.open()?.into_iter().rev() {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(|error| unreadable(&log.directory, &error))?;
+            files.push(bytes);
+        }
+        Ok(Self { files })
     }
 
     /// Returns the entries, the newest first. A line that is not an entry, such as one that a full disk truncated, is
@@ -238,13 +275,59 @@ impl Entries {
         let Some(id) = id else {
             return self.newest_first().next().ok_or_else(|| missing("the log contains no runs"));
         };
+        let found = self.find_any(id)?;
+        found.ok_or_else(|| missing(&format!("the log contains no run with the ID `{id}`")))
+    }
+
+    /// Returns the run whose ID begins with `id`, if there is one.
+    fn find_any(&self, id: &str) -> Result<Option<Entry>, ErrorBody> {
         let mut found = self.newest_first().filter(|entry| entry.id.starts_with(id));
-        let first =
-            found.next().ok_or_else(|| missing(&format!("the log contains no run with the ID `{id}`")))?;
+        let Some(first) = found.next() else { return Ok(None) };
         match found.find(|entry| entry.id != first.id) {
             Some(_) => Err(missing(&format!("the ID `{id}` is ambiguous"))),
-            None => Ok(first),
+            None => Ok(Some(first)),
         }
+    }
+}
+
+/// A run that can be labelled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelTarget {
+    /// Its identifier.
+    pub id: String,
+    /// What its label repeats.
+    pub about: LabelledRun,
+}
+
+impl LabelTarget {
+    /// Returns the run whose ID begins with `id`: one of the log, or one that left it and has a label.
+    ///
+    /// # Errors
+    /// E1006 if there is no such run, or more than one, or if a file cannot be read.
+    pub fn find(settings: &Settings, id: &str) -> Result<Self, ErrorBody> {
+        let entries = Entries::read(settings)?;
+        if let Some(entry) = entries.find_any(id)? {
+            return Ok(Self { id: entry.id.clone(), about: entry.labelled() });
+        }
+        match Labels::new(settings)?.find(id)? {
+            Some(label) => Ok(Self { id: label.run, about: label.about }),
+            None => Err(missing(&format!("the log contains no run with the ID `{id}`"))),
+        }
+    }
+}
+
+impl Entry {
+    /// Returns entries with their labels.
+    ///
+    /// # Errors
+    /// E1006 if the labels cannot be read.
+    pub fn with_labels(mut entries: Vec<Self>, labels: &Labels) -> Result<Vec<Self>, ErrorBody> {
+        let ids: HashSet<String> = entries.iter().map(|entry| entry.id.clone()).collect();
+        let mut found = labels.of_runs(|run| ids.contains(run))?;
+        for entry in &mut entries {
+            entry.labels = found.remove(&entry.id).unwrap_or_default();
+        }
+        Ok(entries)
     }
 }
 
@@ -254,25 +337,36 @@ impl Entries {
 /// As [`Entries::read`].
 pub fn each_entry(settings: &Settings, act: &mut dyn FnMut(Entry)) -> Result<(), ErrorBody> {
     let log = RunLog::new(settings).ok_or_else(|| is_off(settings))?;
-    let open = |name: &str| {
-        let path = log.directory.join(name);
+    log.each_line(&mut |line| Entry::read(line).into_iter().for_each(&mut *act))
+}
+
+impl RunLog {
+    /// Passes each line on, the oldest first, with one in memory.
+    fn each_line(&self, act: &mut dyn FnMut(&[u8])) -> Result<(), ErrorBody> {
+        for file in self.open()? {
+            let read = private::each_line(io::BufReader::new(file), 2 * MAX_ENTRY, &mut *act);
+            read.map_err(|error| unreadable(&self.directory, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the files, the older one first.
+    fn open(&self) -> Result<Vec<fs::File>, ErrorBody> {
+        // The current file may become the older one meanwhile. It is then opened twice, and read once.
+        let current = self.open_file(CURRENT)?;
+        let older = self.open_file(OLDER)?;
+        let is_rotated =
+            current.as_ref().zip(older.as_ref()).is_some_and(|(one, other)| private::is_same(one, other));
+        Ok(older.filter(|_| !is_rotated).into_iter().chain(current).collect())
+    }
+
+    fn open_file(&self, name: &str) -> Result<Option<fs::File>, ErrorBody> {
+        let path = self.directory.join(name);
         match private::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some).map_err(|error| unreadable(&path, &error)),
         }
-    };
-    // The current file may become the older one meanwhile. It is then opened twice, and read once.
-    let current = open(CURRENT)?;
-    let older = open(OLDER)?;
-    let is_rotated =
-        current.as_ref().zip(older.as_ref()).is_some_and(|(one, other)| private::is_same(one, other));
-    for file in older.filter(|_| !is_rotated).into_iter().chain(current) {
-        let read = private::each_line(io::BufReader::new(file), 2 * MAX_ENTRY, &mut |line| {
-            Entry::read(line).into_iter().for_each(&mut *act);
-        });
-        read.map_err(|error| unreadable(&log.directory, &error))?;
     }
-    Ok(())
 }
 
 fn is_off(settings: &Settings) -> ErrorBody {

@@ -103,6 +103,10 @@ pub struct Needs {
     pub messages: bool,
     /// Reports of runs have envelopes.
     pub envelope: bool,
+    /// Reports of runs have inputs, also without content.
+    pub input: bool,
+    /// Answers name their trace in `meta.trace_id`, also if no listener samples it.
+    pub trace_id: bool,
 }
 
 /// The time of a run, a call to a model or a call of a tool, and its place among the others.
@@ -143,7 +147,7 @@ pub struct RunReport<'a> {
     pub fallbacks: &'a [Fallback],
     /// The control plane of a successful answer.
     pub meta: Option<&'a Meta>,
-    /// The input, if a listener needs content.
+    /// The input, if a listener needs it or content.
     pub input: Option<&'a RunInput>,
     /// The data of a successful answer, if a listener needs content.
     pub output: Option<&'a Value>,
@@ -277,6 +281,8 @@ impl Listeners {
             content: all.content || one.content,
             messages: all.messages || one.messages,
             envelope: all.envelope || one.envelope,
+            input: all.input || one.input,
+            trace_id: all.trace_id || one.trace_id,
         });
         Self { needs, all: Some(all) }
     }
@@ -335,9 +341,10 @@ impl Listeners {
         self.iter().for_each(|one| one.tool_ended(tool));
     }
 
-    /// Starts a span. Without a parent, it is the first of a new trace. None if no listener needs spans.
+    /// Starts a span. Without a parent, it is the first of a new trace. None if no listener needs spans or
+    /// the name of the trace.
     fn open_span(&self, parent: Option<&SpanContext>) -> Option<OpenSpan> {
-        if !self.needs.spans {
+        if !self.needs.spans && !self.needs.trace_id {
             return None;
         }
         let started_at = clock::now();

@@ -59,6 +59,25 @@ impl RunInput {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Args(text.into())
     }
+
+    /// Returns the input as JSON: text is in the text field of the module's input.
+    ///
+    /// # Errors
+    /// The module has no such field, or several.
+    pub fn to_value(&self, module: &Module) -> Result<Value, ErrorBody> {
+        match self {
+            Self::Json(value) => Ok(value.clone()),
+            Self::Args(text) => Ok(from_args(module, text.clone(), &Value::default())?.0),
+            Self::ArgsWith(text, rest) => Ok(from_args(module, text.clone(), rest)?.0),
+        }
+    }
+
+    /// Returns the SHA-256 of the input's canonical JSON (RFC 8785) in hexadecimal. Equal inputs have the same, however they were
+    /// given. None if text has no field.
+    pub fn sha256(&self, module: &Module) -> Option<String> {
+        let hash = cog_harmony::canonical_hash(self.to_value(module).ok()?.node());
+        Some(hash.trim_start_matches("sha256:").to_owned())
+    }
 }
 
 impl From<Value> for RunInput {

@@ -34,6 +34,7 @@ mod context;
 mod drive;
 mod error;
 pub mod events;
+pub mod feedback;
 mod form;
 mod input;
 mod media;

@@ -73,7 +73,7 @@ fn prepare_observed(
     let mut options = Cow::Borrowed(options);
     if let Some(span) = open.span() {
         context.parent_span = Some(span.clone());
-        if span.is_sampled && options.trace_id.is_none() {
+        if (span.is_sampled || context.listeners.needs().trace_id) && options.trace_id.is_none() {
             // The envelope names the trace in which its run is found.
             options.to_mut().trace_id = Some(span.trace_id());
         }

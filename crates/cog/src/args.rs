@@ -44,8 +44,9 @@ pub(crate) use self::{
     },
     help::command,
     logs::{
-        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, LogsArgs, LogsCommand, LogsListArgs,
-        LogsReplayArgs, LogsShowArgs, TraceArgs, TraceCommand, TraceFormat, TraceShowArgs,
+        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, LogsArgs, LogsClearArgs, LogsCommand,
+        LogsLabelArgs, LogsListArgs, LogsReplayArgs, LogsShowArgs, ReviewArgs, TraceArgs, TraceCommand,
+        TraceFormat, TraceShowArgs,
     },
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     messages::{
@@ -162,6 +163,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateArgs),
     /// Show past runs, or run one again
     Logs(LogsArgs),
+    /// Label the answers of past runs, one at a time
+    Review(ReviewArgs),
     /// Show the messages of a run as a timeline
     Trace(TraceArgs),
     /// Show or clear the answer cache

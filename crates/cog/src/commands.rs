@@ -22,6 +22,7 @@ mod nats;
 mod new;
 mod portability;
 mod render;
+mod review;
 mod revision;
 mod run;
 mod runtime;
@@ -59,6 +60,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Test(args) => test::test(&args, environment, console),
         Command::Calibrate(args) => calibrate::calibrate(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
+        Command::Review(args) => review::review(&args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
         Command::Cache(args) => logs::cache(&args, environment, console),
         Command::Trust(args) => about::trust(&args, environment, console),

@@ -1,15 +1,18 @@
 //! The entries of the run log.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use cog_json::{Node, Value};
 use cog_module::{Module, Origin};
 use cog_run::{
     RunInput,
     events::{ToolOutcome, ToolReport},
 };
-use cog_spec::{Code, Envelope, ErrorBody, Usage};
+use cog_spec::{Code, Envelope, ErrorBody, Evidence, Usage};
 use serde::{Deserialize, Serialize};
+
+use super::{
+    facts::{directory_of, is_of, now},
+    labels::{Label, LabelledRun},
+};
 
 /// The characters of an ID: none looks like another one.
 const ID_CHARACTERS: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
@@ -46,12 +49,33 @@ pub struct Entry {
     pub time_ms: Option<u64>,
     /// The tokens.
     pub usage: Option<Usage>,
+    /// The client of the server, such as `token:ci`; none for a run of this machine's user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The session of a run of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The trace that the answer names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
+    /// The SHA-256 of the input's canonical JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_sha256: Option<String>,
+    /// The confidence that the answer states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// What else is known about the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// The calls of tools in the order of their ends, up to 1,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<LoggedCall>,
     /// The input and the answer, only if the settings say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
+    /// The labels of the run, the oldest first. They are not in the log: [`Entry::with_labels`] adds them.
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
 }
 
 /// A call of a tool.
@@ -111,7 +135,7 @@ pub struct Contents {
 impl Entry {
     pub(super) fn new(module: &Module, envelope: &Envelope, contents: Option<Contents>) -> Self {
         Self {
-            id: new_id(),
+            id: new_run_id(),
             time: now(),
             module: module.manifest.name.clone(),
             module_version: module.manifest.version.clone(),
@@ -123,8 +147,15 @@ impl Entry {
             code: envelope.error().map(|error| error.code.as_str().to_owned()),
             time_ms: envelope.meta.runtime.processing_time_ms,
             usage: envelope.usage().cloned(),
+            client: None,
+            session_id: None,
+            trace_id: envelope.meta.runtime.trace_id.clone(),
+            input_sha256: None,
+            confidence: envelope.meta.confidence.filter(|_| envelope.is_ok()),
+            evidence: envelope.meta.runtime.evidence.clone(),
             calls: Vec::new(),
             contents,
+            labels: Vec::new(),
         }
     }
 
@@ -149,9 +180,20 @@ impl Entry {
 
     /// Whether it is a run of this module.
     pub fn is_of(&self, origin: &Origin) -> bool {
-        match origin {
-            Origin::BuiltIn(module) => self.directory.is_none() && self.module == module.name,
-            _ => self.directory == directory_of(origin),
+        is_of(origin, &self.module, self.directory.as_deref())
+    }
+
+    /// Returns what a label repeats of the run.
+    pub fn labelled(&self) -> LabelledRun {
+        LabelledRun {
+            module: self.module.clone(),
+            module_version: self.module_version.clone(),
+            directory: self.directory.clone(),
+            model: self.model.clone(),
+            input_sha256: self.input_sha256.clone(),
+            ok: self.ok,
+            confidence: self.confidence,
+            evidence: self.evidence.clone(),
         }
     }
 
@@ -211,39 +253,8 @@ impl Contents {
     }
 }
 
-/// Returns the directory of a module; none if it is built in.
-fn directory_of(origin: &Origin) -> Option<String> {
-    let Origin::Directory(directory) = origin else { return None };
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-    Some(directory.to_string_lossy().into_owned())
-}
-
-fn new_id() -> String {
+/// Returns an identifier for a run.
+pub fn new_run_id() -> String {
     // The list is not empty, so that the other character is never used.
     (0..ID_LENGTH).map(|_| fastrand::choice(ID_CHARACTERS).map_or('2', |byte| char::from(*byte))).collect()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the log has the time of each run; no decision depends on it")]
-fn now() -> String {
-    rfc3339(SystemTime::now())
-}
-
-/// Formats a time. A clock that was never set may be before 1970, which the format cannot express.
-fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(time.max(UNIX_EPOCH)).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn time_before_1970_is_the_first_one() {
-        for before in [Duration::from_nanos(1), Duration::from_secs(20 * 365 * 24 * 3600)] {
-            assert_eq!(rfc3339(UNIX_EPOCH - before), "1970-01-01T00:00:00Z");
-        }
-        assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(1)), "1970-01-01T00:00:01Z");
-    }
 }

@@ -50,7 +50,7 @@ impl OpenRun {
         let span = listeners.open_span(parent);
         listeners.run_started(module, is_nested);
         let needs = listeners.needs();
-        let input = needs.content.then(|| input.clone());
+        let input = (needs.content || needs.input).then(|| input.clone());
         let module = Arc::clone(module);
         let session_id = String::new();
         Some(Box::new(Self {

@@ -12,7 +12,10 @@ use super::Cli;
 
 /// The commands by what a person wants to do, in the order of the overview.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run modules", &["run", "batch", "render", "list", "info", "media", "messages", "logs", "trace"]),
+    (
+        "Run modules",
+        &["run", "batch", "render", "list", "info", "media", "messages", "logs", "review", "trace"],
+    ),
     ("Write modules", &["new", "import", "migrate", "graph"]),
     (
         "Check",

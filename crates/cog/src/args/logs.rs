@@ -1,8 +1,12 @@
-//! Arguments of `logs`, `trace` and `cache`, which show what past runs have stored.
+//! Arguments of `logs`, `review`, `trace` and `cache`, which show what past runs have stored.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{
+    Args, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser as _},
+};
+use cog_run::feedback::LabelKind;
 
 use super::{
     GenerationArgs, ListFormat, ModelArgs, OutputArgs,
@@ -21,6 +25,8 @@ Examples:
   cog logs
   cog logs --module code-reviewer -n 5
   cog logs show
+  cog logs label 7fk2 wrong --note \"The issue is no injection.\"
+  cog logs --label wrong
   cog logs replay 7fk2 --model gpt-6-sol
   cog logs --limit 1000 --format json | jq 'map(.usage.cost.amount // 0) | add'"
 )]
@@ -38,6 +44,10 @@ pub(crate) enum LogsCommand {
     Show(LogsShowArgs),
     /// Run the module again with the stored input
     Replay(Box<LogsReplayArgs>),
+    /// Say whether the answer of a run is right
+    Label(LogsLabelArgs),
+    /// Remove every run from the log
+    Clear(LogsClearArgs),
 }
 
 /// `cog logs` without a subcommand.
@@ -49,8 +59,105 @@ pub(crate) struct LogsListArgs {
     /// List only runs of this module
     #[arg(long, value_name = "MODULE")]
     pub(crate) module: Option<String>,
+    /// List only runs whose last label is this one; `any` for labelled runs, `none` for the others
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<LabelFilter>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
+}
+
+/// Which runs `cog logs` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LabelFilter {
+    /// The answer is right.
+    Right,
+    /// The answer is wrong.
+    Wrong,
+    /// The answer was corrected.
+    Corrected,
+    /// The run has a label.
+    Any,
+    /// The run has no label.
+    None,
+}
+
+impl LabelFilter {
+    /// Whether a run with this last label is listed.
+    pub(crate) fn accepts(self, label: Option<LabelKind>) -> bool {
+        match self {
+            Self::Right => label == Some(LabelKind::Right),
+            Self::Wrong => label == Some(LabelKind::Wrong),
+            Self::Corrected => label == Some(LabelKind::Corrected),
+            Self::Any => label.is_some(),
+            Self::None => label.is_none(),
+        }
+    }
+}
+
+/// `cog logs label`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A corrected answer is the data of an envelope, or an envelope. It is checked against the schema of the module. A run can be labelled \
+again: the last label counts, and `cog logs show` lists all of them.
+
+Examples:
+  cog logs label 7fk2 right
+  cog logs label 7fk2 wrong --note \"The issue is no injection.\"
+  cog logs label 7fk2 corrected --data answer.json")]
+pub(crate) struct LogsLabelArgs {
+    /// ID of the run, or its first characters
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Whether the answer is right
+    #[arg(value_name = "LABEL", value_parser = label_kind())]
+    pub(crate) label: LabelKind,
+    /// The right answer as JSON, for `corrected`; `-` for stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    /// Why, in a sentence
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+}
+
+fn label_kind() -> impl clap::builder::TypedValueParser<Value = LabelKind> {
+    PossibleValuesParser::new(LabelKind::ALL.map(LabelKind::as_str)).try_map(|name| name.parse::<LabelKind>())
+}
+
+/// `cog logs clear`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Labels stay, unless --labels is given: calibrations read them without the log.
+
+Examples:
+  cog logs clear
+  cog logs clear --labels")]
+pub(crate) struct LogsClearArgs {
+    /// Remove every label too
+    #[arg(long)]
+    pub(crate) labels: bool,
+}
+
+/// `cog review`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Shows one run at a time, the newest first: input, answer, confidence and evidence. Press r for right, w for wrong, e to \
+correct the answer in your editor ($VISUAL, $EDITOR, otherwise vi), s to skip, b to go back, and q to quit. Each label \
+is stored at once. Runs without stored contents are left out.
+
+Examples:
+  cog review
+  cog review code-reviewer
+  cog review code-reviewer --all -n 50")]
+pub(crate) struct ReviewArgs {
+    /// Review only runs of this module: its name, or path of its directory
+    #[arg(value_name = "MODULE")]
+    pub(crate) module: Option<String>,
+    /// Maximum number of runs to review
+    #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub(crate) limit: u32,
+    /// Review labelled runs too
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// `cog logs show`.

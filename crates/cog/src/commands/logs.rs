@@ -1,9 +1,11 @@
 //! `cog logs`: lists, shows and repeats logged runs. `cog cache`: shows or clears the cache of answers.
 
+pub(super) mod label;
+
 use std::{io, path::Path, time::Duration};
 
 use cog_host::{
-    run_log::{Contents, Entries, Entry, LoggedCall},
+    run_log::{Contents, Entries, Entry, Label, Labels, LoggedCall},
     settings::{Environment, Flags, Settings, show_duration},
 };
 use cog_json::{ToJson, Value, Writer};
@@ -16,7 +18,7 @@ use crate::{
     },
     commands::run::{self, Start},
     error::{CliError, Exit},
-    output::{Console, Layout, Table, wrap},
+    output::{Console, Layout, Table, printable, wrap},
 };
 
 /// Lists the runs, or runs the subcommand.
@@ -25,6 +27,8 @@ pub(crate) fn logs(args: LogsArgs, environment: Environment, console: &Console) 
         None => list(&args.list, environment, console),
         Some(LogsCommand::Show(args)) => show(&args, environment, console),
         Some(LogsCommand::Replay(args)) => replay(*args, environment, console),
+        Some(LogsCommand::Label(args)) => label::label(&args, environment, console),
+        Some(LogsCommand::Clear(args)) => label::clear(&args, environment, console),
     }
 }
 
@@ -32,19 +36,40 @@ pub(crate) fn logs(args: LogsArgs, environment: Environment, console: &Console) 
 fn list(args: &LogsListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
     let entries = Entries::read(&settings)?;
-    let listed =
+    let labels = Labels::new(&settings)?;
+    let of_module =
         entries.newest_first().filter(|entry| args.module.as_ref().is_none_or(|name| entry.module == *name));
-    let listed: Vec<_> = listed.take(args.limit as usize).collect();
+    let limit = args.limit as usize;
+    let listed: Vec<_> = match args.label {
+        None => Entry::with_labels(of_module.take(limit).collect(), &labels)?,
+        Some(filter) => {
+            let last = labels.last()?;
+            let wanted = of_module.filter(|entry| filter.accepts(last.get(&entry.id).copied()));
+            Entry::with_labels(wanted.take(limit).collect(), &labels)?
+        }
+    };
     if args.format.is_json() {
         console.print_json(&listed)?;
         return Ok(Exit::Ok);
     }
     if listed.is_empty() {
-        console.note("the log contains no runs");
+        console.note(if args.label.is_some() { "no run has this label" } else { "the log contains no runs" });
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(["id", "time (utc)", "module", "result", "took", "tokens", "cost", "model"]);
-    listed.iter().for_each(|entry| table.row(cells(entry)));
+    let mut heading = vec!["id", "time (utc)", "module", "result", "took", "tokens", "cost", "model"];
+    // Most people never label a run; their table stays narrow.
+    let has_labels = listed.iter().any(|entry| !entry.labels.is_empty());
+    if has_labels {
+        heading.insert(4, "label");
+    }
+    let mut table = Table::new(heading);
+    for entry in &listed {
+        let mut row = cells(entry).to_vec();
+        if has_labels {
+            row.insert(4, or_dash(entry.labels.last().map(|last| last.label.as_str().to_owned())));
+        }
+        table.row(row);
+    }
     console.print(&table.render(console.out().palette, console.out_columns()))?;
     Ok(Exit::Ok)
 }
@@ -71,6 +96,8 @@ fn or_dash(text: Option<String>) -> String {
 fn show(args: &LogsShowArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
     let entry = Entries::read(&settings)?.find(args.id.as_deref())?;
+    let mut labels = Labels::new(&settings)?.of_runs(|run| run == entry.id)?;
+    let entry = Entry { labels: labels.remove(&entry.id).unwrap_or_default(), ..entry };
     if args.format.is_json() {
         console.print_json(&entry)?;
         return Ok(Exit::Ok);
@@ -89,6 +116,14 @@ fn describe(entry: &Entry, console: &Console) -> String {
     let facts = facts.map(|(name, value)| format!("  {}  {value}\n", palette.dim(format_args!("{name:<9}"))));
     let mut text = format!("{head}\n\n{}", facts.collect::<String>());
     let layout = Layout { palette, width: console.width() };
+    if !entry.labels.is_empty() {
+        text += &format!("\n{}\n", palette.bold("Labels"));
+        let lines = entry.labels.iter().map(describe_label);
+        text.extend(lines.map(|line| format!("  {line}\n")));
+    }
+    if let Some(data) = entry.labels.last().and_then(|last| last.data.as_ref()) {
+        text += &format!("\n{}\n{}", palette.bold("Corrected answer"), layout.tree(data.node(), 2));
+    }
     if !entry.calls.is_empty() {
         text += &format!("\n{}\n", palette.bold("Tool calls"));
         let lines = entry.calls.iter().map(describe_call);
@@ -104,6 +139,14 @@ fn describe(entry: &Entry, console: &Console) -> String {
     text
 }
 
+/// Returns the line of a label: when, what, by which client, and why.
+fn describe_label(label: &Label) -> String {
+    let Label { time, label, note, client, .. } = label;
+    let client = client.as_ref().map(|client| format!("  by {client}")).unwrap_or_default();
+    let note = note.as_ref().map(|note| format!("  {}", printable(note))).unwrap_or_default();
+    format!("{time}  {}{client}{note}", label.as_str())
+}
+
 /// Returns the line of a call: when, which tool, the result, the decision, and the arguments or their hash.
 fn describe_call(call: &LoggedCall) -> String {
     let LoggedCall { time, tool, result, decision, arguments_sha256, arguments, .. } = call;
@@ -117,6 +160,9 @@ fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
     let mut facts =
         vec![("id", entry.id.clone()), ("time", entry.time.clone()), ("result", entry.result().to_owned())];
     facts.extend(entry.directory.clone().map(|directory| ("directory", directory)));
+    facts.extend(entry.client.clone().map(|client| ("client", client)));
+    facts.extend(entry.session_id.clone().map(|session| ("session", session)));
+    facts.extend(entry.trace_id.clone().map(|trace| ("trace", trace)));
     facts.extend(entry.model.clone().map(|model| ("model", model)));
     facts.extend(entry.time_ms.map(|time| ("duration", format!("{time} ms"))));
     if let Some(usage) = &entry.usage {
@@ -127,7 +173,7 @@ fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the values of the contents with their titles.
-fn sections(contents: &Contents) -> Vec<(&'static str, Value)> {
+pub(super) fn sections(contents: &Contents) -> Vec<(&'static str, Value)> {
     let mut sections = Vec::new();
     sections.extend(contents.input.clone().map(|input| ("Input", input)));
     for (title, name) in [("Answer", "data"), ("Error", "error"), ("Partial answer", "partial_data")] {

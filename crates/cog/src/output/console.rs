@@ -165,13 +165,13 @@ impl Console {
     }
 
     /// Returns the current columns and rows of the terminal.
-    pub(super) fn window(&self) -> (usize, usize) {
+    pub(crate) fn window(&self) -> (usize, usize) {
         let size = terminal_size::terminal_size();
         size.map_or((WIDTH, HEIGHT), |(width, height)| (usize::from(width.0), usize::from(height.0)))
     }
 
     /// Writes cursor movements and safe text to stdout.
-    pub(super) fn draw(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn draw(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()

@@ -177,6 +177,17 @@ fn damaged_line_is_skipped() {
     assert_eq!(logged(&place).len(), 1);
 }
 
+/// The file may be renamed between the opening of both: then both names lead to one file.
+#[cfg(unix)]
+#[test]
+fn log_that_is_rotated_while_it_is_read_has_each_run_once() {
+    let place = Place::new();
+    assert!(place.cog(["run", "code-reviewer", "--args", "x"]).output().unwrap().status.success());
+    let file = |name: &str| place.path().join(DIRECTORY).join(name);
+    std::fs::hard_link(file("runs.ndjson"), file("runs.1.ndjson")).unwrap();
+    assert_eq!(logged(&place).len(), 1);
+}
+
 /// A disk that fills up cuts a line anywhere, also within a character.
 #[test]
 fn line_that_was_cut_within_a_character_hides_no_run() {

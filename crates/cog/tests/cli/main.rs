@@ -42,6 +42,8 @@ mod hostile;
 #[cfg(test)]
 mod interrupted;
 #[cfg(test)]
+mod labels;
+#[cfg(test)]
 mod log_contents;
 #[cfg(test)]
 mod logs;

@@ -41,6 +41,9 @@ mod nats;
 #[cfg(unix)]
 #[cfg(test)]
 mod pages;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod review;
 #[cfg(unix)]
 #[cfg(test)]
 mod sarif;
