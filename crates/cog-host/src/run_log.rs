@@ -3,6 +3,8 @@
 mod entry;
 mod facts;
 mod labels;
+#[cfg(feature = "server")]
+mod served;
 
 use std::{
     collections::HashSet,
@@ -21,6 +23,8 @@ use cog_spec::{Code, Envelope, ErrorBody};
 use cog_store::private;
 
 use self::labels::ends_within_a_line;
+#[cfg(feature = "server")]
+pub use self::served::ServedRuns;
 pub use self::{
     entry::{Contents, Entry, LoggedCall, new_run_id},
     labels::{AddedLabel, Label, LabelledRun, Labels},

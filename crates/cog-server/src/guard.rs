@@ -48,6 +48,8 @@ pub(crate) struct Guards {
     pub(crate) rates: Rates,
     /// The rate of WebSocket messages that start no run, such as pings.
     pub(crate) messages: Rates,
+    /// The rate of labels for runs.
+    pub(crate) feedback: Rates,
     pub(crate) slots: Slots,
     pub(crate) budgets: Arc<ClientBudgets>,
     pub(crate) bodies: Bodies,

@@ -23,6 +23,7 @@ mod offload;
 mod openapi;
 mod request;
 mod routes;
+mod run_records;
 mod server;
 mod settings;
 mod state;
@@ -38,6 +39,7 @@ pub use crate::{
     metrics::Metrics,
     openapi::module_openapi,
     routes::openapi,
+    run_records::{FeedbackReceipt, RunRecords},
     server::{Server, listen},
     settings::{AccessSettings, OpenAiSettings, ServerSettings, SetupError, SystemMessages},
     transport::capabilities,

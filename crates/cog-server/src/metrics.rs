@@ -16,6 +16,7 @@ use std::{
 use axum::http::Method;
 use cog_run::{
     events::{RunEvents, RunReport},
+    feedback::LabelKind,
     sessions::SessionState,
 };
 use prometheus_client::{
@@ -38,6 +39,7 @@ pub struct Counters {
     runs: runs::Runs,
     spent: runs::ClientSpending,
     streams: Gauge,
+    labels: Family<Labelled, Counter>,
     sessions: Family<State, Gauge>,
     sessions_not_on_disk: Gauge,
     available: Family<Provider, Gauge>,
@@ -64,6 +66,12 @@ struct State {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labelled {
+    module: String,
+    label: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Provider {
     provider: String,
 }
@@ -83,6 +91,8 @@ impl Metrics {
         registry.register("sessions_not_on_disk", help, sessions_not_on_disk.clone());
         let help = "Whether a provider is available: 0 while its circuit is open";
         registry.register("provider_available", help, available.clone());
+        let labels = Family::<Labelled, Counter>::default();
+        registry.register("labels", "Labels of runs, by module: right, wrong or corrected", labels.clone());
         let http = Http::new(&mut registry);
         let runs = runs::Runs::new(&mut registry);
         let spent = runs::ClientSpending::new(&mut registry);
@@ -92,12 +102,19 @@ impl Metrics {
             runs,
             spent,
             streams,
+            labels,
             sessions,
             sessions_not_on_disk,
             available,
             registry,
             clients,
         }))
+    }
+
+    /// Counts a label.
+    pub(crate) fn labelled(&self, module: &str, label: LabelKind) {
+        let labelled = Labelled { module: module.to_owned(), label: label.as_str() };
+        self.labels.get_or_create(&labelled).inc();
     }
 
     /// Returns the metrics of one client, which its runs report to.

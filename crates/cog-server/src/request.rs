@@ -106,6 +106,9 @@ impl Options {
         if app.guard.access.has_tokens() {
             self.run.events.push(app.guard.metrics.client(&caller.client.owner()));
         }
+        if let Some(records) = &app.records {
+            self.run.events.push(records.listener(&caller.client.owner(), &self.run));
+        }
         if self.media == MediaOutput::Url {
             self.run.delivery = app.media.delivery(&app.base_url(caller));
         }

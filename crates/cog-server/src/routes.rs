@@ -2,6 +2,7 @@
 
 pub(crate) mod about;
 pub(crate) mod execute;
+pub(crate) mod feedback;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod media;
@@ -81,6 +82,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(execute::socket))
         .routes(routes!(execute::show, execute::cancel))
         .routes(routes!(execute::events))
+        .routes(routes!(feedback::create))
         .routes(routes!(media::create))
         .routes(routes!(media::upload))
         .routes(routes!(media::show, media::remove))

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::{
-    MediaStore, Metrics, ServerSettings, SetupError,
+    MediaStore, Metrics, RunRecords, ServerSettings, SetupError,
     broken::ModuleChecks,
     guard::{Bodies, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
@@ -45,6 +45,7 @@ pub struct Server {
     metrics: Metrics,
     media: MediaStore,
     budgets: Arc<ClientBudgets>,
+    records: Option<Arc<dyn RunRecords>>,
     only_mcp: bool,
 }
 
@@ -53,7 +54,16 @@ impl Server {
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
         let media = MediaStore::new(settings.uploads.clone(), None);
         let budgets = Arc::new(ClientBudgets::new(settings.client_budget, settings.client_budget_period));
-        Self { settings, runtime, sessions, metrics: Metrics::new(), media, budgets, only_mcp: false }
+        Self {
+            settings,
+            runtime,
+            sessions,
+            metrics: Metrics::new(),
+            media,
+            budgets,
+            records: None,
+            only_mcp: false,
+        }
     }
 
     /// Sets the metrics, which the runtime reports its runs to ([`cog_run::RuntimeBuilder::events`]).
@@ -66,6 +76,12 @@ impl Server {
     #[must_use]
     pub fn with_media(self, media: MediaStore) -> Self {
         Self { media, ..self }
+    }
+
+    /// Logs the runs of clients, and accepts labels for them.
+    #[must_use]
+    pub fn with_records(self, records: Arc<dyn RunRecords>) -> Self {
+        Self { records: Some(records), ..self }
     }
 
     /// Keeps what clients have spent in this file, so that it counts after a restart.
@@ -127,6 +143,7 @@ impl Server {
             access,
             rates: Rates::new(settings.requests_per_second, settings.request_burst),
             messages: Rates::new(settings.requests_per_second, settings.request_burst),
+            feedback: Rates::new(FEEDBACK_PER_SECOND, FEEDBACK_BURST),
             slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
             budgets: Arc::clone(&self.budgets),
             bodies: Bodies::new(
@@ -148,12 +165,18 @@ impl Server {
             media: self.media.clone(),
             offload: Offload::new(),
             checks: ModuleChecks::default(),
+            records: self.records.clone(),
             only_mcp: self.only_mcp,
             openapi: routes::openapi(),
             paths: routes::paths(),
         }))
     }
 }
+
+/// The maximum number of labels of one client per second: a person gives fewer, and each reads the log.
+const FEEDBACK_PER_SECOND: u32 = 10;
+/// The maximum burst of labels of a client that was idle.
+const FEEDBACK_BURST: u32 = 50;
 
 /// Saves what clients have spent while the server runs: a server that is killed forgets the last second.
 async fn save_each_second(budgets: &Arc<ClientBudgets>) -> Infallible {

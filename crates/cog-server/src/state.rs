@@ -11,7 +11,7 @@ use cog_run::{ClientRules, ModuleRef, Runtime, events::SpanContext, sessions::Se
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
-    MediaStore, ServerSettings,
+    MediaStore, RunRecords, ServerSettings,
     broken::ModuleChecks,
     error::ApiError,
     guard::{Client, Grant, Guard, Host, RequestRuns, parent_span, request_id},
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) media: MediaStore,
     pub(crate) offload: Offload,
     pub(crate) checks: ModuleChecks,
+    /// The operator's log of runs, if runs of clients are logged.
+    pub(crate) records: Option<Arc<dyn RunRecords>>,
     /// Whether modules are served only as tools of MCP.
     pub(crate) only_mcp: bool,
     /// The OpenAPI document.
@@ -79,7 +81,7 @@ impl Deref for App {
 }
 
 /// Replaces the advice to use the command line, unless it names a similar module.
-fn for_client(error: ErrorBody) -> ErrorBody {
+pub(crate) fn for_client(error: ErrorBody) -> ErrorBody {
     let names_module = error.suggestion.as_deref().is_some_and(|text| text.starts_with("Did you mean"));
     match error.code == Code::ModuleNotFound.into() && !names_module {
         true => error.suggest("`GET /v1/modules` lists the modules."),

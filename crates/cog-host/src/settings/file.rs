@@ -331,6 +331,7 @@ pub(super) struct CacheContent {
 #[serde(deny_unknown_fields)]
 pub(super) struct LogsContent {
     pub(super) enabled: Option<bool>,
+    pub(super) server: Option<bool>,
     pub(super) contents: Option<bool>,
     pub(super) max_bytes: Option<Size>,
     pub(super) directory: Option<PathBuf>,

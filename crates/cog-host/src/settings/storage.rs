@@ -19,6 +19,7 @@ const CACHE_MAX_BYTES: Names = Names::variable("COG_CACHE_MAX_BYTES");
 const CACHE_DIRECTORY: &str = "COG_CACHE_DIRECTORY";
 
 const LOGS_ENABLED: Names = Names::variable("COG_LOGS_ENABLED");
+const LOGS_SERVER: Names = Names::variable("COG_LOGS_SERVER");
 const LOGS_CONTENTS: Names = Names::variable("COG_LOGS_CONTENTS");
 const LOGS_MAX_BYTES: Names = Names::variable("COG_LOGS_MAX_BYTES");
 const LOGS_DIRECTORY: &str = "COG_LOGS_DIRECTORY";
@@ -86,6 +87,8 @@ impl CacheSettings {
 pub struct LogsSettings {
     /// Whether runs are logged.
     pub enabled: Setting<bool>,
+    /// Whether runs of clients of a server are logged too.
+    pub server: Setting<bool>,
     /// Whether inputs and answers are stored too.
     pub contents: Setting<bool>,
     /// The maximum size of the log.
@@ -99,6 +102,7 @@ impl LogsSettings {
         let directory = layers.directories.state.as_deref().map(|state| state.join("logs"));
         Ok(Self {
             enabled: layers.setting(LOGS_ENABLED, None, values::switch, |file| file.logs.enabled, true)?,
+            server: layers.setting(LOGS_SERVER, None, values::switch, |file| file.logs.server, false)?,
             contents: layers.setting(
                 LOGS_CONTENTS,
                 None,
@@ -124,9 +128,10 @@ impl LogsSettings {
     }
 
     /// Returns every setting as `cog config` shows it.
-    pub(super) fn rows(&self) -> [Row; 4] {
+    pub(super) fn rows(&self) -> [Row; 5] {
         [
             Row::new("logs.enabled", &self.enabled, DisplayValue::switch),
+            Row::new("logs.server", &self.server, DisplayValue::switch),
             Row::new("logs.contents", &self.contents, DisplayValue::switch),
             Row::new("logs.max_bytes", &self.max_bytes, DisplayValue::bytes),
             Row::new("logs.directory", &self.directory, |path| DisplayValue::path(path.as_ref())),

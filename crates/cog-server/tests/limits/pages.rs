@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{Site, answer};
 
 /// The routes of docs/spec/http.md.
-const ROUTES: [&str; 16] = [
+const ROUTES: [&str; 17] = [
     "GET /",
     "GET /docs",
     "GET /openapi.json",
@@ -22,6 +22,7 @@ const ROUTES: [&str; 16] = [
     "GET /v1/sessions/{id}",
     "GET /v1/sessions/{id}/events",
     "DELETE /v1/sessions/{id}",
+    "POST /v1/sessions/{id}/feedback",
     "POST /run",
     "GET /modules/{name}",
 ];

@@ -11,6 +11,7 @@ use std::{
 
 use cog_host::{
     Host, Hosted, Use,
+    run_log::ServedRuns,
     settings::{Environment, Flags, ServeSettings, Settings},
 };
 use cog_module::Finder;
@@ -100,6 +101,10 @@ pub(super) fn listen(
         ));
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
+        let server = match ServedRuns::new(&settings) {
+            Some(runs) => server.with_records(Arc::new(runs)),
+            None => server,
+        };
         let server = match &serving.state_dir {
             Some(directory) => with_budgets(server, &directory.join("budgets.json"))?,
             None => server,

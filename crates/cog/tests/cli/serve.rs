@@ -2,6 +2,7 @@
 
 mod compositions;
 mod decisions;
+mod feedback;
 mod killed;
 mod secrets;
 mod service;
