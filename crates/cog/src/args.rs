@@ -60,7 +60,7 @@ pub(crate) use self::{
     },
     run::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, Required,
-        RunArgs, TestArgs, TestCommand, TestCommandArgs, TestImportArgs, ToolArgs,
+        RunArgs, TestAddArgs, TestArgs, TestCommand, TestCommandArgs, TestImportArgs, ToolArgs,
     },
     serve::{HealthcheckArgs, OfferedArgs, ServeArgs},
 };

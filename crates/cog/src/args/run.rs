@@ -327,6 +327,26 @@ pub(crate) struct TestCommandArgs {
 pub(crate) enum TestCommand {
     /// Write golden tests from a CSV, JSON Lines or promptfoo file
     Import(TestImportArgs),
+    /// Write a golden test of a labelled run
+    Add(TestAddArgs),
+}
+
+/// `cog test add`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The run must be labelled right or corrected, and its contents must be stored. The test compares each field of the answer \
+except its rationale. Media files of the input are copied to tests/ of the module.
+
+Examples:
+  cog test add --run 7fk2
+  cog test add --run 7fk2 --name refund")]
+pub(crate) struct TestAddArgs {
+    /// ID of the run, or its first characters
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: String,
+    /// Name of the test [default: run-ID]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 /// `cog test import`.

@@ -1,5 +1,6 @@
 //! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
+mod add;
 mod answer;
 mod baseline;
 mod case;
@@ -43,6 +44,7 @@ pub(crate) fn test(
 ) -> Result<Exit, CliError> {
     match &args.command {
         Some(TestCommand::Import(args)) => import::import(args, environment, console),
+        Some(TestCommand::Add(args)) => add::add(args, environment, console),
         None => run(&args.test, environment, console),
     }
 }

@@ -208,8 +208,105 @@ fn labels_are_private() {
 }
 
 #[test]
+fn run_without_contents_can_be_labelled_but_makes_no_test() {
+    let place = place();
+    let ran = place.cog(["run", "./m", "--args", "x = 1", "--provider", "offline"]).output().unwrap();
+    assert!(ran.status.success());
+    let id = listed(&place, &[])[0]["id"].as_str().unwrap().to_owned();
+    label(&place, &[&id, "right"]);
+    fails(&place.cog(["test", "add", "--run", &id]).output().unwrap(), 1, "is not stored");
+    let shown = place.cog(["logs", "show"]).output().unwrap();
+    assert!(stdout(&shown).contains("Labels"), "{}", stdout(&shown));
+}
+
+#[test]
 fn review_needs_a_terminal() {
     let place = place();
     run(&place, "./m", "x = 1");
     crate::support::snapshot!("review_without_a_terminal", place.cog(["review", "./m"]));
+}
+
+fn added(place: &Place, id: &str) -> Value {
+    let output = place.cog(["test", "add", "--run", id]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let name = stdout(&output).trim().to_owned();
+    serde_json::from_str(&place.read(&format!("m/tests/{name}.expected.json"))).unwrap()
+}
+
+#[test]
+fn labelled_runs_become_golden_tests() {
+    let place = place();
+    let [right, corrected, wrong, unlabelled] =
+        ["a = 1", "b = 2", "c = 3", "d = 4"].map(|code| run(&place, "./m", code));
+    place.write("answer.json", CORRECTED);
+    label(&place, &[&right, "right"]);
+    label(&place, &[&corrected, "corrected", "--data", "answer.json"]);
+    label(&place, &[&wrong, "wrong"]);
+    assert_eq!(added(&place, &right), json!({ "_validate": { "verdict": "approve", "issues": [] } }));
+    assert_eq!(added(&place, &corrected), json!({ "_validate": { "verdict": "change", "issues": [] } }));
+    let input: Value = serde_json::from_str(&place.read(&format!("m/tests/run-{right}.input.json"))).unwrap();
+    assert_eq!(input, json!({ "code": "a = 1" }));
+    let add = |id: &str| place.cog(["test", "add", "--run", id]).output().unwrap();
+    fails(&add(&wrong), 1, "the right one is not known");
+    fails(&add(&unlabelled), 1, "has no label");
+    fails(&add(&right), 1, "a golden test has the input of the run");
+    // The mock answers `approve` to both: one test passes, and the corrected one fails.
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let mut test = place.cog(["test", "./m", "--case", "run-", "--provider", "openai", "--format", "json"]);
+    test.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi)).env("LLM_MODEL", "m");
+    let report = json(&test.output().unwrap());
+    let mut verdicts: Vec<(String, String)> = report["modules"][0]["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| (case["name"].as_str().unwrap().to_owned(), case["verdict"].as_str().unwrap().to_owned()))
+        .collect();
+    let mut expected =
+        [(format!("run-{right}"), "passed".to_owned()), (format!("run-{corrected}"), "failed".to_owned())];
+    verdicts.sort();
+    expected.sort();
+    assert_eq!(verdicts, expected);
+}
+
+#[test]
+fn media_of_a_run_are_copied() {
+    const PIXEL: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let place = Place::new();
+    let created = place.cog(["new", "m", "--from", "image-analyzer", "--in", "."]).output().unwrap();
+    assert!(created.status.success(), "{}", stderr(&created));
+    let pixel = base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap();
+    place.write("a.png", &pixel);
+    let mut command = place.cog(["run", "./m", "--image", "a.png", "--provider", "offline"]);
+    let ran = command.env("COG_LOGS_CONTENTS", "true").output().unwrap();
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let id = listed(&place, &[])[0]["id"].as_str().unwrap().to_owned();
+    label(&place, &[&id, "right"]);
+    added(&place, &id);
+    let input: Value = serde_json::from_str(&place.read(&format!("m/tests/run-{id}.input.json"))).unwrap();
+    let copy = format!("tests/run-{id}-1.png");
+    assert_eq!(input["images"][0]["path"], copy);
+    let copied = place.path().join("m").join(copy).metadata().unwrap();
+    assert_eq!(copied.len(), pixel.len() as u64);
+    // A file that is gone cannot be copied, and no test is written without it.
+    place.write("b.png", &pixel);
+    let mut command = place.cog(["run", "./m", "--image", "b.png", "--provider", "offline"]);
+    assert!(command.env("COG_LOGS_CONTENTS", "true").output().unwrap().status.success());
+    let gone = listed(&place, &[])[0]["id"].as_str().unwrap().to_owned();
+    label(&place, &[&gone, "right"]);
+    std::fs::remove_file(place.path().join("b.png")).unwrap();
+    fails(
+        &place.cog(["test", "add", "--run", &gone]).output().unwrap(),
+        1,
+        "cannot read the media of the run",
+    );
+    assert!(!place.path().join(format!("m/tests/run-{gone}.input.json")).exists());
+}
+
+#[test]
+fn built_in_module_gets_no_test() {
+    let place = Place::new();
+    let id = run(&place, "code-reviewer", "x = 1");
+    label(&place, &[&id, "right"]);
+    fails(&place.cog(["test", "add", "--run", &id]).output().unwrap(), 1, "is built in");
 }

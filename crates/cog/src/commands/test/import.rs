@@ -125,7 +125,7 @@ fn unknown_format(file: &Path) -> CliError {
     }
 }
 
-fn report(problems: &[ImportProblem], console: &Console) -> Exit {
+pub(super) fn report(problems: &[ImportProblem], console: &Console) -> Exit {
     for ImportProblem { location, message } in problems.iter().take(MAX_PROBLEMS) {
         let code = Some(Code::InvalidInput.as_str());
         console.error(&ErrorReport { code, message, location: Some(location), help: None });
