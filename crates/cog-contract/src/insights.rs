@@ -60,6 +60,32 @@ pub struct Insights {
     repairs: Counter<(String, String), ()>,
     /// The fields of the data.
     fields: Counter<String, Field>,
+    labels: LabelCounts,
+}
+
+/// The runs that people labelled, by their last label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LabelCounts {
+    /// The answers that are right.
+    pub right: u64,
+    /// The answers that are wrong, with corrected ones.
+    pub wrong: u64,
+}
+
+impl LabelCounts {
+    /// Returns the number of labelled runs.
+    pub fn total(self) -> u64 {
+        self.right + self.wrong
+    }
+}
+
+impl ToJson for LabelCounts {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("right", &self.right);
+            w.field("wrong", &self.wrong);
+        });
+    }
 }
 
 /// The numbers or lengths that were refused.
@@ -99,7 +125,21 @@ impl Insights {
             violations: Counter::default(),
             repairs: Counter::default(),
             fields: Counter::default(),
+            labels: LabelCounts::default(),
         }
+    }
+
+    /// Counts a labelled run.
+    pub fn add_label(&mut self, is_right: bool) {
+        match is_right {
+            true => self.labels.right += 1,
+            false => self.labels.wrong += 1,
+        }
+    }
+
+    /// Returns the labelled runs.
+    pub fn labels(&self) -> LabelCounts {
+        self.labels
     }
 
     /// Returns the number of runs.
@@ -318,6 +358,7 @@ impl ToJson for Report<'_> {
                 .map(|((path, rule), count, ())| Counted::new([("path", path), ("rule", rule)], count));
             w.field("repairs", &cog_json::Array(&repairs.collect::<Vec<_>>()));
             w.field("incomplete", &self.is_incomplete());
+            w.optional("labels", &Some(insights.labels).filter(|labels| labels.total() > 0));
         });
     }
 }

@@ -1,14 +1,15 @@
 //! `cog calibrate`: what the confidences of a module are worth, and above which an answer can be accepted.
 
+mod from_labels;
 mod read;
 mod report;
 
 use cog_batch::{Format, Source};
-use cog_host::settings::Environment;
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_trust::Goal;
 
 use self::{read::Labels, report::Report};
-use super::runtime::{self, default_finder};
+use super::runtime;
 use crate::{
     args::CalibrateArgs,
     error::{CliError, Exit},
@@ -27,19 +28,29 @@ pub(crate) fn calibrate(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let module = cog_module::load(&default_finder(environment)?.find(&args.module)?)?;
+    let settings = Settings::read(Flags::default(), environment)?;
+    let module = cog_module::load(&settings.finder().find(&args.module)?)?;
     console.diagnose(&module.warnings);
-    let source = Source::new(&args.runs, Format::JsonLines);
-    let Some(labels) = runtime::wait(read::labels(&source, &module.contract))? else {
-        return Ok(Exit::Interrupted);
+    let labels = match &args.runs {
+        Some(file) => {
+            let source = Source::new(file, Format::JsonLines);
+            let Some(labels) = runtime::wait(read::labels(&source, &module.contract))? else {
+                return Ok(Exit::Interrupted);
+            };
+            labels?
+        }
+        None => from_labels::labels(&settings, &module, console)?,
     };
-    let labels = labels?;
     if !labels.errors.is_empty() {
         report_errors(&labels, console);
         return Ok(Exit::Failed);
     }
     if labels.runs.is_empty() {
-        return Err(read::no_runs(&source.name()).into());
+        return Err(match &args.runs {
+            Some(file) => read::no_runs(&Source::new(file, Format::JsonLines).name()),
+            None => from_labels::no_runs(&module),
+        }
+        .into());
     }
     let goal = args.target.and_then(|target| Goal::new(target, args.risk.unwrap_or(RISK)));
     let report = Report::new(&module.manifest.name, &labels.runs, goal);

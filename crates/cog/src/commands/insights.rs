@@ -11,7 +11,7 @@ use cog_contract::{
     insights::{Insights, Proposal, ProposalKind, Report, Run, apply},
 };
 use cog_host::{
-    run_log::{Entry, each_entry},
+    run_log::{Entry, Labels, each_entry},
     settings::{Environment, Flags, Settings},
 };
 use cog_json::{Node, Object, Value};
@@ -19,6 +19,7 @@ use cog_module::{
     Module, ModuleFiles, Origin,
     files::{self, FileError},
 };
+use cog_run::feedback::LabelKind;
 use cog_spec::{Code, ErrorBody};
 use cog_store::private;
 
@@ -54,6 +55,10 @@ pub(crate) fn insights(
                 counted.entry(&entry);
             }
         })?;
+        if let Some(module) = &module {
+            let labels = Labels::new(&settings)?.latest(&module.origin)?;
+            labels.iter().for_each(|label| counted.insights.add_label(label.label == LabelKind::Right));
+        }
     }
     for path in &args.from {
         counted.file(path, console)?;
@@ -65,7 +70,7 @@ pub(crate) fn insights(
     if args.format.is_json() {
         console.print_json(&report)?;
     } else {
-        console.print(&describe(&report, counted.insights.runs(), console.out().palette))?;
+        console.print(&describe(&report, &counted.insights, console.out().palette))?;
     }
     if counted.without_contents > 0 {
         let count = counted.without_contents;
@@ -147,8 +152,13 @@ impl Counted {
     }
 }
 
-fn describe(report: &Report<'_>, runs: u64, palette: Palette) -> String {
-    let mut text = format!("{}\n", plural(runs, "run"));
+fn describe(report: &Report<'_>, insights: &Insights, palette: Palette) -> String {
+    let mut text = format!("{}\n", plural(insights.runs(), "run"));
+    let labels = insights.labels();
+    if labels.total() > 0 {
+        let total = plural(labels.total(), "answer");
+        let _ = writeln!(text, "{total} labelled: {} right, {} wrong", labels.right, labels.wrong);
+    }
     if report.proposals().is_empty() {
         text += "\nno proposals\n";
     }

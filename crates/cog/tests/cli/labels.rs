@@ -310,3 +310,34 @@ fn built_in_module_gets_no_test() {
     label(&place, &[&id, "right"]);
     fails(&place.cog(["test", "add", "--run", &id]).output().unwrap(), 1, "is built in");
 }
+
+#[test]
+fn labels_are_the_runs_of_a_calibration() {
+    let place = place();
+    for number in 0..12 {
+        let id = run(&place, "./m", &format!("x = {number}"));
+        label(&place, &[&id, if number < 9 { "right" } else { "wrong" }]);
+    }
+    // The same input twice is one case.
+    let again = run(&place, "./m", "x = 0");
+    label(&place, &[&again, "right"]);
+    let insights = json(&place.cog(["insights", "./m", "--format", "json"]).output().unwrap());
+    assert_eq!((&insights["runs"], &insights["labels"]), (&13.into(), &json!({ "right": 10, "wrong": 3 })));
+    assert!(place.cog(["logs", "clear"]).output().unwrap().status.success());
+    let report =
+        json(&place.cog(["calibrate", "./m", "--from-labels", "--format", "json"]).output().unwrap());
+    assert_eq!((&report["runs"], &report["cases"]), (&13.into(), &12.into()));
+    assert_eq!(report["accuracy"], 0.75);
+    fails(
+        &place.cog(["calibrate", "code-reviewer", "--from-labels"]).output().unwrap(),
+        1,
+        "no labelled run",
+    );
+    fails(&place.cog(["calibrate", "./m"]).output().unwrap(), 2, "--runs");
+    // A calibration holds for one version.
+    let manifest = place.read("m/module.yaml");
+    let version = manifest.lines().find(|line| line.starts_with("version:")).unwrap();
+    place.write("m/module.yaml", manifest.replace(version, "version: 9.0.0"));
+    let other = place.cog(["calibrate", "./m", "--from-labels"]).output().unwrap();
+    fails(&other, 1, "13 labelled runs left out: of another version than 9.0.0");
+}

@@ -26,7 +26,7 @@ fn examples_in_help_work() {
     assert!(failed.is_empty(), "{} of {tried} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Whether an example needs the batch interface of a vendor, workers, or a server. The command-line tests `batch::via` and
+/// Whether an example needs the batch interface of a vendor, workers, a server, or a terminal. The command-line tests `batch::via` and
 /// `serve` and the tests `nats::batches` and `mcp_odd` run these commands.
 fn needs_others(example: &str) -> bool {
     let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
@@ -37,6 +37,7 @@ fn needs_others(example: &str) -> bool {
         || needs_queue
         || example.contains("--via ")
         || example.starts_with("cog healthcheck")
+        || example.starts_with("cog review")
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.
@@ -87,7 +88,9 @@ const COMMIT: &str =
     "git add . && git -c user.name=a -c user.email=a@example.com commit -qm 1 && git branch -qM main";
 
 /// The files that examples name, and how they are made.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
+    ("--run 7fk2", LABELLED),
+    ("--from-labels", LABELLED),
     (
         "openai.json",
         "export MISTRAL_API_KEY=test MISTRAL_BASE_URL=$OPENAI_BASE_URL\ncog test my-module --provider openai --format json > openai.json 2> notes",
@@ -106,6 +109,14 @@ const FILES: [(&str, &str); 5] = [
         r#"echo 'tests: [{vars: {query: When?}, assert: [{type: contains, value: nine}]}]' > promptfooconfig.yaml"#,
     ),
 ];
+
+/// Adds a labelled run of the module to the log, instead of those that are there.
+const LABELLED: &str = r#"
+    cog logs clear > notes
+    COG_LOGS_CONTENTS=on cog run my-module --args When? --provider openai > notes 2>&1
+    sed -i 's/"id":"[^"]*"/"id":"7fk2mq3d"/' ~/.local/state/cog/logs/runs.ndjson
+    cog logs label 7fk2 right > notes
+"#;
 
 /// Runs a line in bash, in its own directory and home, with a model that answers correctly.
 fn typed(example: &str) -> Output {

@@ -81,7 +81,7 @@ fn location(source: &Source, location: RowLocation) -> String {
 ///
 /// # Errors
 /// E1002 for a missing member, E1003 for one of another type, E1001 for a confidence that is not from 0 to 1.
-fn run(row: &Value, cases: &mut HashMap<String, usize>) -> Result<Run, ErrorBody> {
+pub(super) fn run(row: &Value, cases: &mut HashMap<String, usize>) -> Result<Run, ErrorBody> {
     if !row.is_object() {
         return Err(not_an_object());
     }
