@@ -41,6 +41,7 @@ impl Call {
         notify: Py<PyAny>,
     ) -> PyResult<Self> {
         let caller = request.caller.clone();
+        let run = Arc::clone(&request.run);
         if let Some(caller) = &caller {
             caller.use_running_loop(py)?;
         }
@@ -48,7 +49,7 @@ impl Call {
         let task = events.runtime.spawn(async move {
             let answer = AssertUnwindSafe(within(caller.as_ref(), answer(&hosted, request))).catch_unwind();
             let answer = answer.await.unwrap_or_else(|_| Ok(panicked()));
-            events.deliveries.send(Delivery { notify, answer, caller });
+            events.deliveries.send(Delivery { notify, answer, caller, run });
         });
         Ok(Self(task.abort_handle()))
     }

@@ -17,7 +17,7 @@ use crate::{
     attach::attached,
     caller::{Caller, within},
     events::{events, wait},
-    hosted::Hosted,
+    hosted::{Hosted, LoggedRun},
     request::{Mode, Request},
     result::{RunResult, exception_of},
     to_python::{json_text_to_python, json_to_python},
@@ -34,6 +34,7 @@ pub(crate) struct Chunks {
     envelope: Mutex<EnvelopeBuilder>,
     result: PyOnceLock<Py<RunResult>>,
     caller: Option<Arc<Caller>>,
+    run: Arc<LoggedRun>,
 }
 
 /// The reader of the run.
@@ -60,6 +61,7 @@ impl Chunks {
     pub(crate) fn new(hosted: Arc<Hosted>, request: Request) -> Self {
         Self {
             caller: request.caller.clone(),
+            run: Arc::clone(&request.run),
             source: Mutex::new(Source::Waiting(Run::Requested(hosted, Box::new(request)))),
             queue: Arc::default(),
             closed: Notify::new(),
@@ -82,7 +84,7 @@ impl Chunks {
     }
 
     fn finished(&self, py: Python<'_>, envelope: Envelope) -> RunResult {
-        RunResult::from_run(py, envelope, self.caller.as_deref())
+        RunResult::from_run(py, envelope, self.caller.as_deref(), Arc::clone(&self.run))
     }
 
     /// Takes the run to read it. None if it has ended.

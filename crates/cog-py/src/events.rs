@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     attach::{register, try_attached},
     caller::Caller,
+    hosted::LoggedRun,
     result::RunResult,
 };
 
@@ -95,14 +96,15 @@ pub(crate) struct Delivery {
     /// The result, or the exception that ended the run.
     pub(crate) answer: PyResult<Envelope>,
     pub(crate) caller: Option<Arc<Caller>>,
+    pub(crate) run: Arc<LoggedRun>,
 }
 
 impl Delivery {
     /// Calls the callback. Its errors are ignored: its event loop is closed, or the interpreter ends.
     fn deliver(self, py: Python<'_>) {
-        let Self { notify, answer, caller } = self;
+        let Self { notify, answer, caller, run } = self;
         let _ = match answer {
-            Ok(envelope) => notify.call1(py, (RunResult::from_run(py, envelope, caller.as_deref()),)),
+            Ok(envelope) => notify.call1(py, (RunResult::from_run(py, envelope, caller.as_deref(), run),)),
             Err(error) => notify.call1(py, (error.into_value(py),)),
         };
     }

@@ -1,18 +1,22 @@
 //! A runtime with the settings of the operator.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use cog_host::{
     Host, HostError, Use,
     mcp::{self, CallableTools},
     providers,
-    run_log::{RequestedModel, RunLog},
+    run_log::{LabelTarget, Labels, RequestedModel, RunFacts, RunLog, new_run_id},
     settings::{Environment, Flags, Redactor, Settings},
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
 use cog_run::{
-    ModuleRef, RunInput, RunOptions, Runtime, events::RunEvents, provider::Provider, tools::ToolSource,
+    ModuleRef, RunInput, RunOptions, Runtime, events::RunEvents, feedback::Feedback, provider::Provider,
+    tools::ToolSource,
 };
 use cog_spec::{Code, ErrorBody};
 use tokio::sync::OnceCell;
@@ -116,6 +120,12 @@ impl Hosted {
         self.servers.add_tools(&self.settings, &self.runtime, module, options).await
     }
 
+    /// Returns the next run, under which the log and its labels name it.
+    pub(crate) fn new_run(&self) -> Arc<LoggedRun> {
+        let settings = Arc::clone(&self.settings);
+        Arc::new(LoggedRun { id: new_run_id(), settings, module: OnceLock::new() })
+    }
+
     /// Returns the keys that no message contains.
     pub(crate) fn redactor(&self) -> Redactor {
         self.settings.redactor().clone()
@@ -207,6 +217,28 @@ impl Servers {
     }
 }
 
+/// A run of this process, which can be labelled when it has ended.
+pub(crate) struct LoggedRun {
+    id: String,
+    settings: Arc<Settings>,
+    /// The module, once it is loaded.
+    pub(crate) module: OnceLock<Arc<Module>>,
+}
+
+impl LoggedRun {
+    /// Stores a label of the run.
+    ///
+    /// # Errors
+    /// E1006 if the run is not in the log, E1001 if a corrected answer does not fit the schema.
+    pub(crate) fn label(&self, feedback: Feedback) -> Result<(), ErrorBody> {
+        if let Some(module) = self.module.get() {
+            feedback.check(module)?;
+        }
+        let LabelTarget { id, about } = LabelTarget::find(&self.settings, &self.id)?;
+        Labels::new(&self.settings)?.add(&id, about, None, feedback).map(drop)
+    }
+}
+
 // The log of runs that `cog logs` shows.
 
 /// The log of the settings, unless it is off.
@@ -223,10 +255,11 @@ impl Log {
     }
 
     /// Returns the listener that adds a run with these options.
-    pub(crate) fn listener(&self, options: &RunOptions) -> Arc<dyn RunEvents> {
+    pub(crate) fn listener(&self, options: &RunOptions, run: &LoggedRun) -> Arc<dyn RunEvents> {
         let is_set = self.is_set;
         let requested = RequestedModel { provider: options.provider.clone(), model: options.model.clone() };
-        self.runs.listener(requested, move |error| {
+        let facts = RunFacts { requested, id: Some(run.id.clone()), ..RunFacts::default() };
+        self.runs.listener(facts, move |error| {
             if is_set {
                 warn(format!("this run is not in `cog logs`: {error}"));
             }

@@ -22,7 +22,7 @@ use crate::{
     caller::{Caller, warn},
     check::NativeCheck,
     from_python::{Converted, convert, seconds, text},
-    hosted::Hosted,
+    hosted::{Hosted, LoggedRun},
     module::LoadedModule,
     result::exception,
     tool::NativeTool,
@@ -39,6 +39,8 @@ pub(crate) struct Request {
     options: RunOptions,
     /// For the Python functions that the run calls; none if it calls none.
     pub(crate) caller: Option<Arc<Caller>>,
+    /// The run, for its label.
+    pub(crate) run: Arc<LoggedRun>,
     /// Whether the options say if repairs are violations.
     sets_strict: bool,
     /// Whether a stored answer may be used.
@@ -126,7 +128,17 @@ impl Request {
             }
             Err(_) => Target::read(module)?,
         };
-        Ok(Self { module, input, has_media, files, options, caller, sets_strict, uses_cache })
+        Ok(Self {
+            module,
+            input,
+            has_media,
+            files,
+            options,
+            caller,
+            run: hosted.new_run(),
+            sets_strict,
+            uses_cache,
+        })
     }
 
     /// Loads the module, checks the input and starts the run.
@@ -135,11 +147,13 @@ impl Request {
     /// The envelope of a run that is refused before the provider is called.
     pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<ChunkStream, Box<Envelope>> {
         let uses_cache = self.uses_cache;
+        let run = Arc::clone(&self.run);
         let prepared = self.prepare(hosted).await;
         let (module, input, mut options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
         if let Some(log) = &hosted.log {
-            options.events.push(log.listener(&options));
+            options.events.push(log.listener(&options, &run));
         }
+        let _ = run.module.set(Arc::clone(&module));
         let streams = hosted.streams() && module.manifest.response.mode != ResponseMode::Sync;
         let mut context = RunContext::default();
         context.is_folded = mode == Mode::Answer || !streams;

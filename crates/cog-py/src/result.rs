@@ -1,8 +1,9 @@
 //! The envelope of a run.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use cog_json::{ToJson as _, Value};
+use cog_run::feedback::{Feedback, LabelKind};
 use cog_spec::{Envelope, ErrorBody, Outcome};
 use pyo3::{
     PyTraverseError, PyVisit,
@@ -15,6 +16,8 @@ use pyo3::{
 use crate::{
     caller::Caller,
     error::ErrorInfo,
+    from_python::convert,
+    hosted::LoggedRun,
     to_python::{card, json_to_python, parse, to_python},
 };
 
@@ -32,6 +35,8 @@ pub(crate) struct RunResult {
     kind: Option<Py<PyAny>>,
     /// What continues the run if it waits for a confirmation.
     origin: OnceLock<Py<PyAny>>,
+    /// The run; none if the result was read from JSON.
+    run: Option<Arc<LoggedRun>>,
 }
 
 impl RunResult {
@@ -44,6 +49,7 @@ impl RunResult {
             cause: None,
             kind: None,
             origin: OnceLock::new(),
+            run: None,
         }
     }
 
@@ -53,9 +59,14 @@ impl RunResult {
     }
 
     /// Creates the result of a run with what its Python functions raised.
-    pub(crate) fn from_run(py: Python<'_>, envelope: Envelope, caller: Option<&Caller>) -> Self {
+    pub(crate) fn from_run(
+        py: Python<'_>,
+        envelope: Envelope,
+        caller: Option<&Caller>,
+        run: Arc<LoggedRun>,
+    ) -> Self {
         let (exceptions, cause) = caller.map(|caller| caller.exceptions(py)).unwrap_or_default();
-        Self { exceptions, cause, ..Self::new(envelope) }
+        Self { exceptions, cause, run: Some(run), ..Self::new(envelope) }
     }
 }
 
@@ -99,6 +110,7 @@ impl RunResult {
             cause: self.cause.as_ref().map(|cause| cause.clone_ref(py)),
             kind: Some(kind),
             origin,
+            run: self.run.clone(),
             ..Self::new(self.envelope.clone())
         }
     }
@@ -172,6 +184,24 @@ impl RunResult {
     #[getter]
     fn exceptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.exceptions.iter().map(|error| error.bind(py)))
+    }
+
+    /// Says whether the answer is right: `"right"`, `"wrong"`, or `"corrected"` with the right answer.
+    #[pyo3(signature = (label, *, data = None, note = None))]
+    fn label(
+        &self,
+        py: Python<'_>,
+        label: &str,
+        data: Option<&Bound<'_, PyAny>>,
+        note: Option<String>,
+    ) -> PyResult<()> {
+        let label: LabelKind = label.parse().map_err(PyValueError::new_err)?;
+        let data = data.map(|data| Ok::<_, PyErr>(convert(data, "data")?.value)).transpose()?;
+        let Some(run) = self.run.clone() else {
+            return Err(PyValueError::new_err("only the result of a run of this process can be labelled"));
+        };
+        let stored = py.detach(|| run.label(Feedback::new(label, data, note)?));
+        stored.map_err(|error| exception(py, error))
     }
 
     /// Raises `CognitiveError` if the run failed; otherwise returns the result.

@@ -173,8 +173,9 @@ impl NativeRuntime {
         let hosted = self.hosted(py)?;
         let request = Request::read(&hosted, module, input, options)?;
         let caller = request.caller.clone();
+        let run = Arc::clone(&request.run);
         let envelope = wait(py, within(caller.as_ref(), answer(&hosted, request)))??;
-        Ok(RunResult::from_run(py, envelope, caller.as_deref()))
+        Ok(RunResult::from_run(py, envelope, caller.as_deref(), run))
     }
 
     /// Starts a run. `notify` is called once with its result, on another thread.

@@ -70,3 +70,25 @@ def test_integer_of_any_size_is_exact(
     assert found == Decimal(number)
     assert isinstance(found, int) == (digits <= 4_300)
     assert number in result.to_json()
+
+
+def test_result_of_a_run_is_labelled(runtime: CognitiveRuntime) -> None:
+    result = runtime.execute("code-reviewer", "x = 1")
+    result.label("wrong", note="A test is missing.")
+    result.label("wrong", note="A test is missing.")
+    result.label("corrected", data={"verdict": "change", "issues": [], "rationale": "A test is missing."})
+    file = Path.home() / ".local/state/cog/logs/labels.ndjson"
+    labels = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(label["label"], label["module"]) for label in labels] == [
+        ("wrong", "code-reviewer"),
+        ("corrected", "code-reviewer"),
+    ]
+    assert (labels[0]["note"], labels[1]["data"]["verdict"]) == ("A test is missing.", "change")
+    with pytest.raises(CognitiveError, match="does not fit the schema"):
+        result.label("corrected", data={"verdict": "perhaps"})
+    with pytest.raises(CognitiveError, match="needs the right answer"):
+        result.label("corrected")
+    with pytest.raises(ValueError, match="is not a label"):
+        result.label("perhaps")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="of a run of this process"):
+        Result(result.to_json()).label("right")

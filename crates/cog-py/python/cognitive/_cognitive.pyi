@@ -105,6 +105,14 @@ class Result(Generic[_Data]):
     def typed(self, kind: object) -> Result[Any]:
         """The same result with ``data`` of this type, which raises ``DataError`` if it does not fit."""
     def _set_origin(self, origin: object) -> None: ...
+    def label(
+        self, label: Literal["right", "wrong", "corrected"], *, data: object = None, note: str | None = None
+    ) -> None:
+        """Says whether the answer is right. ``corrected`` needs the right answer as ``data``; ``note`` says why.
+
+        Raises:
+            CognitiveError: The run is not in the log, or the data does not fit the schema of the module.
+        """
     def raise_for_error(self: Result[_T | None]) -> Result[_T]:
         """Raises ``CognitiveError`` if the run failed; otherwise returns the result."""
     @overload
