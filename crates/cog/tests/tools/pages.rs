@@ -113,7 +113,12 @@ struct Tutorial {
     calls: usize,
 }
 
-const TUTORIALS: [Tutorial; 3] = [
+const TUTORIALS: [Tutorial; 4] = [
+    Tutorial {
+        page: "docs/labels.md",
+        answers: &[(&[], r#"{"label": "neutral", "rationale": "It states a fact."}"#)],
+        calls: 2,
+    },
     Tutorial {
         page: "docs/tutorial.md",
         answers: &[(&[], r#"{"rationale": "It is about money.", "category": "billing", "urgency": "high"}"#)],
