@@ -113,7 +113,7 @@ const FILES: [(&str, &str); 7] = [
 /// Adds a labelled run of the module to the log, instead of those that are there.
 const LABELLED: &str = r#"
     cog logs clear > notes
-    COG_LOGS_CONTENTS=on cog run my-module --args When? --provider openai > notes 2>&1
+    COG_LOGS_CONTENTS=on cog run my-module --args When? --provider offline > notes 2>&1
     sed -i 's/"id":"[^"]*"/"id":"7fk2mq3d"/' ~/.local/state/cog/logs/runs.ndjson
     cog logs label 7fk2 right > notes
 "#;
