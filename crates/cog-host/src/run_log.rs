@@ -129,7 +129,7 @@ impl RunLog {
         run: &RunFacts,
         calls: Vec<LoggedCall>,
     ) -> io::Result<()> {
-        // A run that continues after a confirmation is given none: its input is that of the halted run.
+        // A run that continues after a confirmation is given none: the halted run has its input.
         let input = report.input.filter(|input| !matches!(input, RunInput::Json(value) if value.is_null()));
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
         let RequestedModel { provider, model } = run.requested.clone().or(&self.requested);

@@ -134,7 +134,7 @@ impl Labels {
         Self { path: directory.join(FILE), redactor }
     }
 
-    /// Adds a label to those of its run. It is on disk afterwards. Keys are masked.
+    /// Adds a label of a run. It is on disk afterwards. Keys are masked.
     ///
     /// # Errors
     /// E1006 if the file cannot be read or written, E4002 if the run has too many labels.
