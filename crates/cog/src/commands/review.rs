@@ -208,7 +208,8 @@ impl Review<'_> {
             Edited::Unchanged => "not changed, so not labelled".clone_into(&mut self.message),
             Edited::Correct(data) => self.label(LabelKind::Corrected, Some(data))?,
             Edited::Unfit { reason, draft } => {
-                self.message = format!("{reason}; press e to edit it again");
+                // First what to do: a reason can be longer than the line.
+                self.message = format!("press e to edit it again: {reason}");
                 self.draft = Some(draft);
             }
         }
