@@ -1,5 +1,5 @@
-//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, the SDKs of OpenAI, Anthropic and MCP, and
-//! frameworks.
+//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, the SDKs of OpenAI, Anthropic and MCP,
+//! frameworks, and the clients of `docs/clients.md` in Go, Java and C#.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -69,6 +69,7 @@ pub(crate) fn check() -> Outcome {
         (&frameworks, "frameworks.py", &[]),
         (&semantic_kernel, "frameworks.py", &["semantic_kernel"]),
         (&interpreter, "mcp.py", &[]),
+        (&interpreter, "languages.py", &[]),
     ] {
         say(format_args!("clients: {script} {}", arguments.join(" ")));
         let mut command = Command::new(interpreter);

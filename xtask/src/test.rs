@@ -127,7 +127,7 @@ pub(crate) fn python_in(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
 
 // Other people's programs that the tests speak with.
 
-/// Each program that `cargo xtask test` needs, and the Debian package that holds it.
+/// Each program that `cargo xtask test` needs, and the Debian packages that hold it.
 const TOOLS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("compare", "imagemagick"),
@@ -146,9 +146,20 @@ const TOOLS: &[(&str, &str)] = &[
     ("zsh", "zsh"),
 ];
 
-/// What `cargo xtask test --all` needs too: a browser, and Node.
-const LARGE_TOOLS: &[(&str, &str)] =
-    &[("chromedriver", "chromium-driver"), ("chromium", "chromium"), ("node", "nodejs"), ("npm", "npm")];
+/// What `cargo xtask test --all` needs too: a browser, Node, and the compilers of Go, Java and C#.
+const LARGE_TOOLS: &[(&str, &str)] = &[
+    ("chromedriver", "chromium-driver"),
+    ("chromium", "chromium"),
+    ("go", "golang-go"),
+    ("javac", "default-jdk-headless"),
+    ("mcs", MONO),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+];
+
+/// The compiler of C#, and what the client of `docs/clients.md` uses.
+const MONO: &str = "mono-mcs mono-runtime libmono-system-net-http4.0-cil libmono-system-runtime-serialization4.0-cil \
+                    libmono-system-xml-linq4.0-cil";
 
 /// Installs missing packages with `apt-get` if that is possible; otherwise lists them.
 pub(crate) fn install(extent: Extent) -> Outcome {
@@ -158,7 +169,7 @@ pub(crate) fn install(extent: Extent) -> Outcome {
         return Ok(());
     }
     let programs: Vec<_> = missing.iter().map(|(program, _)| *program).collect();
-    let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
+    let packages: Vec<_> = missing.iter().flat_map(|(_, packages)| packages.split_whitespace()).collect();
     say(format_args!("test: installing {}", packages.join(" ")));
     let install = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"];
     let update = ["apt-get", "update", "--quiet"];
