@@ -66,7 +66,7 @@ usage: cargo xtask COMMAND
   siege [SECONDS]     put the server under siege by hostile clients, beside healthy ones
   sizes               check the lengths of files and functions
   test [--rust-only | --all]  install what the tests need and run them; --all downloads a browser, Node, Ray and an engine
-  types               compile what `cog types` prints with mypy, pyright, tsc and rustc
+  types               compile what `cog types` prints with mypy, pyright, tsc, rustc and go
   words [PATH]        check help, messages, pages, public names and comments for words to avoid";
 
 fn main() -> ExitCode {

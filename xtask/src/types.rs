@@ -1,4 +1,4 @@
-//! `cargo xtask types`: what `cog types` prints, compiled by mypy, tsc and rustc.
+//! `cargo xtask types`: what `cog types` prints, compiled by mypy, tsc, rustc and go.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -36,6 +36,7 @@ pub(crate) fn check() -> Outcome {
     check_python(&printer)?;
     check_typescript(&printer)?;
     check_rust(&printer)?;
+    check_go(&printer)?;
     say(format_args!("types: the types of {} modules compile", printer.modules.len()));
     Ok(())
 }
@@ -146,6 +147,41 @@ fn check_rust(printer: &Printer) -> Outcome {
     Ok(())
 }
 
+/// The types are checked by `go vet`, and tested with a program that calls a module, and reads every golden answer and writes it again.
+fn check_go(printer: &Printer) -> Outcome {
+    let directory = printer.directory.join("go");
+    write_new(directory.join("go.mod"), "module modules\n\ngo 1.18\n")?;
+    write_new(directory.join("use_test.go"), &read(format!("{FIXTURES}/use_test.go"))?)?;
+    write_new(directory.join("answers_test.go"), &go_test()?)?;
+    printer.print("go", "go/modules.go", &[])?;
+    for arguments in [["vet", "./..."], ["test", "./..."]] {
+        // Go runs in the directory of its module; its own option for that is younger than the Go of Debian 12.
+        let mut go = Command::new("env");
+        execute(go.arg("-C").arg(&directory).arg("GOPROXY=off").arg("go").args(arguments))?;
+    }
+    Ok(())
+}
+
+/// Returns a test that reads answers with the printed types.
+fn go_test() -> Outcome<String> {
+    let mut checks = String::new();
+    for (module, data) in answers()? {
+        let kind: String = module.split('_').map(capitalized).collect();
+        let _ = writeln!(checks, "\tcheck[{kind}Data](t, {:?})", data.to_string());
+    }
+    for (name, lost) in OWN.into_iter().zip([", \".mixed_fields.more\"", ""]) {
+        let data = read_json(format!("{FIXTURES}/{name}/answer.json"))?.to_string();
+        let kind: String = name.split('-').map(capitalized).collect();
+        let _ = writeln!(checks, "\tcheck[{kind}Data](t, {data:?}{lost})");
+    }
+    Ok(GO_TEST.replace("CHECKS", &checks))
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
 /// Returns a program that reads answers with the printed types.
 fn program() -> Outcome<String> {
     let mut answers = answers()?;
@@ -197,4 +233,61 @@ fn plain(value: serde_json::Value) -> serde_json::Value {
 fn main() {
 CHECKS    println!("COUNT answers are read and written without a loss");
 }
+"#;
+
+/// What is not in the types, or is empty and optional, is lost.
+const GO_TEST: &str = r#"package modules
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+func check[T any](t *testing.T, text string, expected ...string) {
+	t.Helper()
+	var data T
+	if err := json.Unmarshal([]byte(text), &data); err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after any
+	if json.Unmarshal([]byte(text), &before) != nil || json.Unmarshal(written, &after) != nil {
+		t.Fatal(string(written))
+	}
+	if found := lost("", before, after); !reflect.DeepEqual(found, expected) {
+		t.Fatalf("%T: lost %q, expected %q", data, found, expected)
+	}
+}
+
+// lost returns the paths of the values that are not in the second document.
+func lost(path string, before, after any) []string {
+	var paths []string
+	switch before := before.(type) {
+	case map[string]any:
+		members, _ := after.(map[string]any)
+		for key, value := range before {
+			paths = append(paths, lost(path+"."+key, value, members[key])...)
+		}
+	case []any:
+		items, _ := after.([]any)
+		for at, value := range before {
+			if at >= len(items) {
+				return append(paths, path)
+			}
+			paths = append(paths, lost(path, value, items[at])...)
+		}
+	default:
+		if !reflect.DeepEqual(before, after) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func TestAnswers(t *testing.T) {
+CHECKS}
 "#;

@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod go;
 mod graph;
 mod model;
 mod names;
@@ -38,6 +39,11 @@ pub enum Contents {
     Types,
     /// Also a function for each module that runs it.
     TypesAndFunctions,
+}
+
+/// Returns a Go file of the package `modules`. Its methods call a `cog serve` with net/http.
+pub fn go(modules: &[&Module], contents: Contents) -> String {
+    go::file(&in_one_scope(modules, go::STYLE), contents)
 }
 
 /// Returns a Python file with TypedDicts, for mypy and pyright. Its functions use the package `cognitive`.

@@ -260,8 +260,8 @@ pub(crate) enum GraphFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints the types of the input, data, meta and error of modules, and a function for each module that runs it. The \
-function uses the package `cognitive` in Python, `fetch` and a `cog serve` in TypeScript, and the crate `cog-run` in \
-Rust. With `arrow`, it prints the columns of a table of results.
+function uses the package `cognitive` in Python, the crate `cog-run` in Rust, and a `cog serve` in TypeScript (with `fetch`) \
+and in Go (with net/http). With `arrow`, it prints the columns of a table of results.
 
 Exit code 1 if --check finds that a file is out of date.
 
@@ -269,6 +269,7 @@ Examples:
   cog types code-reviewer --lang python -o code_reviewer.py
   cog types code-reviewer code-analyzer --lang typescript -o modules.ts
   cog types ./my-module --lang rust --types-only
+  cog types --all --lang go -o modules.go
   cog types code-reviewer --lang arrow
   cog types code-reviewer --lang python -o code_reviewer.py --check
   cog types --stubs typings")]
@@ -305,6 +306,8 @@ pub(crate) enum Language {
     Typescript,
     /// Types with serde
     Rust,
+    /// Structs with encoding/json
+    Go,
     /// The columns of results in Parquet and Arrow
     Arrow,
     /// The columns as JSON

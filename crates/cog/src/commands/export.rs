@@ -260,6 +260,7 @@ fn printed(modules: &[Module], language: Language, contents: Contents) -> String
     let all: Vec<&Module> = modules.iter().collect();
     match language {
         Language::Python => types::python(&all, contents),
+        Language::Go => types::go(&all, contents),
         Language::Typescript => types::typescript(&all, contents),
         Language::Rust => types::rust(&all, contents),
         Language::Arrow => columns(modules),

@@ -34,6 +34,7 @@ fn fields_with_the_names_of_types() {
     snapshot!("names_python", place().cog(["types", "list", "--lang", "python"]));
     snapshot!("names_typescript", place().cog(["types", "list", "--lang", "typescript"]));
     snapshot!("names_rust", place().cog(["types", "list", "--lang", "rust"]));
+    snapshot!("names_go", place().cog(["types", "list", "--lang", "go"]));
 }
 
 #[test]
