@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs `cog` and `cogn` for the current user: downloads an archive, compares its checksum, and copies both programs.
+# Installs `cog` and `cogn` for the current user: downloads an archive, compares its checksum, and copies both programs and the
+# documentation, which `cog docs` opens.
 #
 #   sh install.sh
 #
-# COG_INSTALL_DIR      the directory of the programs (default: ~/.local/bin)
+# COG_INSTALL_DIR      the directory of the programs (default: ~/.local/bin); the documentation goes to share/cog next to it
 # COG_INSTALL_VERSION  the version (default: that of the release with this script)
 # COG_INSTALL_URL      where the archives and SHA256SUMS are; {version} is replaced
 set -eu
@@ -61,6 +62,13 @@ put() {
   mv -f "$2.new" "$2"
 }
 
+# The programs work without the documentation. An older version of it is of no use.
+put_docs() {
+  share=$(cd "$2/.." && pwd)/share/cog
+  mkdir -p "$share" && rm -rf "$share"/cog-*-docs && cp -R "$1" "$share/cog-$version-docs" ||
+    printf 'install.sh: cannot install the documentation in %s\n' "$share" >&2
+}
+
 # Nothing runs before the whole script has arrived.
 main() {
   case $url in @*) fail 'this script is not of a release: set COG_INSTALL_URL' ;; esac
@@ -89,6 +97,7 @@ main() {
   mkdir -p "$to"
   put "$directory/$name/cog" "$to/cog"
   put "$to/cog" "$to/cogn"
+  put_docs "$directory/$name/docs" "$to"
   printf 'Installed %s in %s.\n' "$installed" "$to"
   case ":$PATH:" in
     *":$to:"*) ;;

@@ -10,7 +10,10 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use crate::project::{Outcome, capture, cargo, emptied, execute, say, target_directory, write_new};
+use crate::{
+    docs,
+    project::{Outcome, capture, cargo, emptied, execute, say, target_directory, write_new},
+};
 
 /// The profile in `Cargo.toml`.
 const PROFILE: &str = "dist";
@@ -90,14 +93,15 @@ fn commit_time() -> Outcome<String> {
     capture(Command::new("git").args(["log", "-1", "--format=%ct"]))
 }
 
-/// Packs the programs with the README and the licences.
+/// Packs the programs with the README, the licences, and the pages that `cog docs` opens.
 fn archive(platform: &Platform, program: &Path, notices: &Path, directory: &Path) -> Outcome {
     let name = format!("cog-{VERSION}-{}", platform.name);
     let archive = directory.join(format!("{name}.{}", platform.archive()));
     let time = commit_time()?;
     let mut pack = Command::new(wheels::PYTHON);
     pack.arg("xtask/src/dist/pack.py").arg(archive).args([&name, time.trim()]).arg(program);
-    execute(pack.args(["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]).arg(notices))
+    pack.args(["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"]).arg(notices);
+    execute(pack.arg(format!("docs={}", docs::build()?.display())))
 }
 
 /// Copies the program and the licences to where the Dockerfile expects them.

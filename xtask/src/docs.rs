@@ -53,20 +53,20 @@ runnable = false
 enable = false
 "#;
 
-/// Builds the site in `target/docs/book`.
-pub(crate) fn build() -> Outcome {
+/// Builds the site, and returns its directory: `target/docs/book`.
+pub(crate) fn build() -> Outcome<PathBuf> {
     let directory = emptied("docs")?;
     let site = Site::read()?;
     site.write(&directory)?;
     execute(Command::new(install()?).arg("build").arg(&directory))?;
-    say(format_args!("docs: {}", directory.join("book/index.html").display()));
-    Ok(())
+    let book = directory.join("book");
+    say(format_args!("docs: {}", book.join("index.html").display()));
+    Ok(book)
 }
 
 /// Builds the site, and fails if a link of it leads nowhere or a page loads something from another host.
 pub(crate) fn check() -> Outcome {
-    build()?;
-    let book = crate::project::target_directory()?.join("docs/book");
+    let book = build()?;
     let mut problems = Vec::new();
     let mut pages = Pages::default();
     let files = files_below(&book, "html")?;

@@ -98,7 +98,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["deny"] => deny::run(),
         ["dist"] => dist::run(),
         ["dist", "bare", program] => dist::bare::run(program),
-        ["docs"] => docs::build(),
+        ["docs"] => docs::build().map(drop),
         ["docs", "--check"] => docs::check(),
         ["engine"] => engine::check(),
         ["features"] => library::features(),

@@ -32,8 +32,8 @@ pub(crate) use self::serve::WorkerArgs;
 pub(crate) use self::serve::{McpArgs, McpCallArgs, McpCommand, McpServeArgs, McpToolsArgs};
 pub(crate) use self::{
     about::{
-        CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DoctorArgs, ErrorsArgs, ListFormat,
-        ManArgs, SchemaArgs, SchemaName, TrustArgs,
+        CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DocsArgs, DoctorArgs, ErrorsArgs,
+        ListFormat, ManArgs, SchemaArgs, SchemaName, TrustArgs,
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat, StatusArgs},
     calibrate::CalibrateArgs,
@@ -83,7 +83,7 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-`cog help COMMAND` explains a command.
+`cog help COMMAND` explains a command. `cog docs` opens the documentation.
 
 A MODULE is a name (see `cog list`) or the path of a directory.
 
@@ -218,6 +218,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Explain the error codes
     Errors(ErrorsArgs),
+    /// Open the documentation in a browser
+    Docs(DocsArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Print a manual page

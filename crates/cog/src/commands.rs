@@ -5,6 +5,7 @@ mod batch;
 mod calibrate;
 mod conformance;
 mod diff;
+mod docs;
 mod doctor;
 mod emit;
 mod export;
@@ -70,6 +71,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Conformance(args) => conformance::conformance(&args, console),
         Command::Schema(args) => about::schema(&args, console),
         Command::Errors(args) => about::errors(&args, console),
+        Command::Docs(args) => docs::docs(&args, &environment, console),
         Command::Completions(args) => about::completions(&args, console),
         Command::Man(args) => about::man(&args, console),
         Command::Media(args) => media::media(args, environment, console),

@@ -1,5 +1,5 @@
 //! Arguments of the commands about the program itself: `doctor`, `config`, `trust`, `schema`, `errors`, `conformance`,
-//! `completions`, `man`.
+//! `docs`, `completions`, `man`.
 
 use std::{ffi::OsStr, path::PathBuf};
 
@@ -111,6 +111,26 @@ pub(crate) struct DoctorArgs {
 
 fn vendors() -> PossibleValuesParser {
     PossibleValuesParser::new(VENDORS.iter().map(|vendor| vendor.name))
+}
+
+/// `cog docs`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The pages are part of each release, and need no network. Opens $BROWSER, otherwise the browser of the desktop; without one, prints \
+the path of the page. Looks for the pages in `docs` next to the program, then in `share/cog/cog-VERSION-docs` of its parent directory \
+and of ~/.local.
+
+Examples:
+  cog docs
+  cog docs testing
+  cog docs --path cli/run")]
+pub(crate) struct DocsArgs {
+    /// Page to open: its name, or the name of a command [default: the start page]
+    #[arg(value_name = "PAGE")]
+    pub(crate) page: Option<String>,
+    /// Print the path of the page instead of opening it
+    #[arg(long)]
+    pub(crate) path: bool,
 }
 
 /// `cog schema`.

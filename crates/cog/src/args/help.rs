@@ -47,6 +47,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "capabilities",
             "schema",
             "errors",
+            "docs",
             "completions",
             "man",
         ],

@@ -22,6 +22,9 @@ mod conformance;
 mod contract;
 #[cfg(test)]
 mod conversation;
+#[cfg(unix)]
+#[cfg(test)]
+mod docs;
 #[cfg(test)]
 mod doctor;
 #[cfg(unix)]

@@ -67,11 +67,14 @@ impl Trial {
     /// Packs a release as `cargo xtask dist` does.
     fn release(&self, program: &str) {
         self.script("built/cog", program);
+        std::fs::create_dir_all(self.path("built/book/cli")).unwrap();
+        std::fs::write(self.path("built/book/cli/run.html"), "<h1>cog run</h1>").unwrap();
         let archive = self.path("release").join(ARCHIVE);
         std::fs::create_dir_all(self.path("release")).unwrap();
         let mut pack = Command::new("python3");
         pack.arg(root().join("xtask/src/dist/pack.py")).arg(archive).args(["cog-1.2.3-linux-x86_64", "0"]);
-        printed(pack.arg(self.path("built/cog")).arg(root().join("README.md")));
+        pack.arg(self.path("built/cog")).arg(root().join("README.md"));
+        printed(pack.arg(format!("docs={}", self.path("built/book").display())));
         let sums = format!("{}  {ARCHIVE}\n", self.sha256());
         std::fs::write(self.path("release/SHA256SUMS"), sums).unwrap();
     }
@@ -155,9 +158,14 @@ fn both_programs_are_installed_for_the_user() {
     for name in ["cog", "cogn"] {
         assert_eq!(printed(&mut Command::new(place.join(name))), "cog 1.2.3\n");
     }
-    // The same again replaces them.
+    // The same again replaces them, and the documentation of an older version.
+    let share = trial.path("home/.local/share/cog");
+    std::fs::rename(share.join("cog-1.2.3-docs"), share.join("cog-1.2.2-docs")).unwrap();
     assert_eq!(trial.run().0, 0);
     assert_eq!(std::fs::read_dir(place).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(&share).unwrap().count(), 1);
+    let page = std::fs::read_to_string(share.join("cog-1.2.3-docs/cli/run.html")).unwrap();
+    assert_eq!(page, "<h1>cog run</h1>");
 }
 
 #[test]
@@ -173,6 +181,7 @@ fn directory_and_version_can_be_chosen() {
     trial.set("COG_INSTALL_URL", format!("{url}/v{{version}}"));
     trial.set("PATH", format!("{}:{place}", trial.path("tools").display()));
     assert_eq!(trial.run(), (0, format!("Installed cog 1.2.3 in {place}.\n")));
+    assert!(trial.path("share/cog/cog-1.2.3-docs/cli/run.html").exists());
 }
 
 #[test]

@@ -33,6 +33,8 @@ const SCENE: &str = r#"
     cog handoff new --parent p1.json --to tester -o p2.json
     echo '{"contents": [{"role": "user", "parts": [{"text": "Which pages?"}]}]}' > request.json
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > my-runtime && chmod +x my-runtime
+    docs=~/.local/share/cog/cog-$(cog --version | cut -d ' ' -f 2)-docs
+    mkdir -p $docs/cli && touch $docs/index.html $docs/testing.html $docs/cli/run.html
 "#;
 
 /// Shell functions: `serve` starts a server and waits for its URL, `stop` ends it.
