@@ -187,7 +187,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The maximum length of text that is quoted in a message or compared with candidates, in characters.
+/// The maximum length of text that is quoted in a message, in characters.
 const MAX_QUOTED: usize = 200;
 
 /// Returns text for a message: shortened, and with control characters escaped.
@@ -195,21 +195,6 @@ pub(crate) fn shown(text: &str) -> String {
     let (text, rest) = text.split_at(text.char_indices().nth(MAX_QUOTED).map_or(text.len(), |(end, _)| end));
     let escaped = text.escape_debug().to_string();
     if rest.is_empty() { escaped } else { escaped + "…" }
-}
-
-/// Returns the candidate most similar to `found`, if it is similar enough; none for a very long one.
-///
-/// ```
-/// assert_eq!(cog_module::nearest("modle", ["model", "timeout"]), Some("model"));
-/// ```
-pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if found.len() > MAX_QUOTED {
-        return None;
-    }
-    let found = found.to_lowercase();
-    let names = names.into_iter().map(|name| (strsim::jaro_winkler(&found, &name.to_lowercase()), name));
-    let best = names.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 >= 0.75).then_some(best.1)
 }
 
 /// Declares the rules: variant, name, requirement.

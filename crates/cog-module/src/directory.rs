@@ -3,9 +3,10 @@ use std::{
     sync::Arc,
 };
 
+use cog_schema::nearest;
+
 use crate::{
     Diagnostic, ModuleFiles, Rule,
-    diagnostic::nearest,
     embedded::BuiltinModule,
     files::{self, FileError},
     source::Source,

@@ -4,12 +4,13 @@ mod trusted;
 
 use std::path::{Path, PathBuf};
 
+use cog_schema::nearest;
 use cog_spec::{Code, Manifest};
 use thiserror::Error;
 
 use crate::{
     BuiltinModule, LoadError, Origin,
-    diagnostic::{nearest, shown},
+    diagnostic::shown,
     files,
     layout::{self, has_manifest},
     load_manifest,
@@ -290,14 +291,27 @@ impl Finder {
         }
     }
 
-    /// Returns the path of the module with the most similar name in the directory of a path.
+    /// Returns the path of a module that a misspelt path most likely means. Each of its directories may be misspelt.
     fn nearest_path(&self, path: &str) -> Option<String> {
-        let trimmed = path.trim_end_matches(['/', '\\']);
-        let (directory, name) = trimmed.rsplit_once(['/', '\\']).map_or(("", trimmed), |(_, name)| {
-            (trimmed.get(..trimmed.len() - name.len()).unwrap_or_default(), name)
-        });
-        let known = module_names(&self.working_directory.join(directory));
-        nearest(name, known.iter().map(String::as_str)).map(|name| format!("{directory}{name}"))
+        const SEPARATORS: [char; 2] = ['/', '\\'];
+        let path = path.trim_end_matches(SEPARATORS);
+        let mut meant = String::new();
+        let mut parts = path.split_inclusive(SEPARATORS).peekable();
+        while let Some(part) = parts.next() {
+            let name = part.trim_end_matches(SEPARATORS);
+            let directory = self.working_directory.join(&meant);
+            let is_last = parts.peek().is_none();
+            if !is_last && directory.join(name).is_dir() {
+                meant.push_str(part);
+                continue;
+            }
+            let known =
+                if is_last { module_names(&directory) } else { files::directory_names(&directory.join(".")) };
+            let known = known.iter().map(String::as_str);
+            meant.push_str(known.clone().find(|known| *known == name).or_else(|| nearest(name, known))?);
+            meant.push_str(part.get(name.len()..).unwrap_or_default());
+        }
+        (meant != path).then_some(meant)
     }
 
     /// Finds a module by name only, for callers other than the operator, among those that are offered to them.

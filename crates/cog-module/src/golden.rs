@@ -6,13 +6,13 @@ pub mod import;
 use std::{collections::HashSet, path::PathBuf};
 
 use cog_json::{Limits, Node, Path, Segment, Value};
+use cog_schema::nearest;
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use self::expected::{OPERATORS, criteria};
 use crate::{
     Diagnostic, Module, Origin, Rule,
-    diagnostic::nearest,
     directory::unreadable,
     files::{self, FileError},
 };

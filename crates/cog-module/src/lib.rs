@@ -46,7 +46,7 @@ mod trust;
 mod validate;
 mod yaml;
 
-pub use diagnostic::{Diagnostic, Rule, Severity, nearest};
+pub use diagnostic::{Diagnostic, Rule, Severity};
 pub use embedded::{BuiltinModule, ModuleFiles};
 pub use find::{FindError, Finder, ListedModule, TrustedDirectories, TrustedDirectory};
 pub use load::{load, load_manifest};

@@ -5,13 +5,13 @@ use std::{
     ops::Range,
 };
 
-use cog_schema::{Member, Shape};
+use cog_schema::{Member, Shape, nearest};
 use cog_spec::{ErrorCode, Modality, Risk, RiskRule};
 use serde_json::Value;
 
 use crate::{
     Diagnostic, Module, Prompt, PromptPart, Rule, Severity,
-    diagnostic::{nearest, shown},
+    diagnostic::shown,
     layout,
     name::{is_module_name, similar_module_name},
     schema::SchemaSources,

@@ -714,7 +714,7 @@ fn key_pattern(fields: &Fields<'_>) -> Option<String> {
     let Some(unknown) = unknown else { return Some(pattern) };
     let message = format!("`key_pattern` has the unknown placeholder `{}`", shown(unknown));
     let known = EmittedContext::PLACEHOLDERS;
-    let near = crate::diagnostic::nearest(unknown, known.iter().copied());
+    let near = cog_schema::nearest(unknown, known.iter().copied());
     let help =
         near.map_or_else(|| format!("Use {}.", known.join(", ")), |near| format!("Did you mean `{near}`?"));
     fields.error_at("key_pattern", Rule::KeyValue, message, Some(help));

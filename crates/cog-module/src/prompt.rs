@@ -2,13 +2,11 @@
 
 use std::{ops::Range, time::Duration};
 
+use cog_schema::nearest;
 use cog_spec::Tier;
 use thiserror::Error;
 
-use crate::{
-    diagnostic::{nearest, shown},
-    name::is_module_name,
-};
+use crate::{diagnostic::shown, name::is_module_name};
 
 /// A prompt: its source text, and its parts.
 ///

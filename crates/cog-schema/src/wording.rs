@@ -120,6 +120,30 @@ mod tests {
     }
 
     #[test]
+    fn at_most_a_third_of_a_name_may_differ() {
+        for (text, near) in [
+            ("modle", "model"),
+            ("tmeout", "timeout"),
+            ("code-reviwer", "code-reviewer"),
+            ("text_critic", "text-critic"),
+            ("promt.md", "prompt.md"),
+        ] {
+            assert_eq!(nearest(text, [near]), Some(near), "{text}");
+        }
+        // A common beginning does not make names similar.
+        for (text, far) in [
+            ("ticket-triage", "text-writer"),
+            ("text-classifier", "text-writer"),
+            ("upgrade", "migrate"),
+            ("test-model", "test-runner"),
+            ("schema.yaml", "schema.json"),
+            ("a", "b"),
+        ] {
+            assert_eq!(nearest(text, [far]), None, "{text}");
+        }
+    }
+
+    #[test]
     fn every_value_has_its_type() {
         let values = serde_json::json!([null, true, 1, 1.0, "a", [], {}]);
         let names: Vec<&str> = values.as_array().unwrap().iter().map(type_name).collect();

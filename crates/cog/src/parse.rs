@@ -10,6 +10,7 @@ use clap::{
     FromArgMatches as _,
     error::{ContextKind, ContextValue, ErrorKind},
 };
+use cog_schema::nearest;
 
 use crate::{
     args::{Cli, command},
@@ -43,8 +44,53 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
         ErrorKind::InvalidUtf8 => print(&invalid_utf8()),
         kind if wants_upgrade(&error) => print(&command().color(color()).error(kind, UPGRADE)),
         kind if wants_nats(&error) => print(&command().color(color()).error(kind, WITHOUT_NATS)),
-        _ => print(&error),
+        _ => print(&with_nearest(error)),
     })
+}
+
+/// Replaces what clap finds similar by what [`nearest`] does: clap compares the beginnings of names, and takes `migrate` for `upgrade`.
+fn with_nearest(mut error: clap::Error) -> clap::Error {
+    for (wrong, similar) in [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(text)) = error.get(wrong) else { continue };
+        let names = match similar {
+            ContextKind::SuggestedSubcommand => subcommands(text),
+            ContextKind::SuggestedValue => texts(error.get(ContextKind::ValidValue)),
+            _ => texts(error.get(similar)),
+        };
+        let near = nearest(text, names.iter().map(String::as_str)).map(str::to_owned);
+        error.remove(similar);
+        if similar == ContextKind::SuggestedSubcommand {
+            // How to pass the word as a value, which no command with subcommands accepts.
+            error.remove(ContextKind::Suggested);
+        }
+        if let Some(near) = near {
+            error.insert(similar, ContextValue::String(near));
+        }
+    }
+    error
+}
+
+fn texts(value: Option<&ContextValue>) -> Vec<String> {
+    match value {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the names of the commands where this one was expected.
+fn subcommands(unknown: &str) -> Vec<String> {
+    let cog = command();
+    let mut at = &cog;
+    let words = std::env::args_os().skip(1).filter_map(|argument| argument.into_string().ok());
+    for word in words.take_while(|word| word != unknown) {
+        at = at.find_subcommand(&word).unwrap_or(at);
+    }
+    at.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
 /// Returns when help and errors of the arguments have colours: as `--color` says, which is not parsed yet, otherwise as clap decides.
@@ -66,7 +112,7 @@ fn color() -> clap::ColorChoice {
 pub(crate) const WITHOUT_NATS: &str = "this program is compiled without NATS; released programs have `cog worker` and `--nats`, \
     and so does `cargo install --locked --path crates/cog --features nats`";
 
-/// What to do for a newer version of the program. The most similar command, `migrate`, changes modules.
+/// What to do for a newer version of the program.
 const UPGRADE: &str = "cog does not replace itself: install the new version in the way you installed this one, for example with \
     `sh install.sh` or `pip install --upgrade`; `cog migrate` upgrades modules";
 

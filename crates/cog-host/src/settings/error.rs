@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cog_module::nearest;
+use cog_schema::nearest;
 use thiserror::Error;
 
 /// Why the settings cannot be read.

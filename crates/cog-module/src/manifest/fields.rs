@@ -1,10 +1,11 @@
 use std::{cell::RefCell, collections::BTreeSet, ops::Range, str::FromStr};
 
+use cog_schema::nearest;
 use cog_spec::ParseEnumError;
 
 use crate::{
     Rule, Severity,
-    diagnostic::{Findings, nearest, shown},
+    diagnostic::{Findings, shown},
     yaml::{Content, Entry, Node},
 };
 

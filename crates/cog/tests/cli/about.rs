@@ -55,6 +55,27 @@ fn unknown_command() {
 }
 
 #[test]
+fn misspelt_arguments_name_what_is_near() {
+    for (arguments, near) in [
+        (&["valdate"][..], Some("'validate'")),
+        (&["media", "prbe", "a.png"], Some("'probe'")),
+        (&["run", "--modle", "x"], Some("'--model'")),
+        (&["run", "m", "--provider", "opneai"], Some("'openai'")),
+        (&["deploy"], None),
+        (&["run", "--model-of-mine", "x"], None),
+        (&["run", "m", "--provider", "google"], None),
+    ] {
+        let output = Place::new().cog(arguments.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let text = stderr(&output);
+        match near {
+            Some(near) => assert!(text.contains("similar") && text.contains(near), "{text}"),
+            None => assert!(!text.contains("similar"), "{text}"),
+        }
+    }
+}
+
+#[test]
 fn unknown_provider() {
     let output = Place::new().cog(["run", "code-reviewer", "--provider", "opneai"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

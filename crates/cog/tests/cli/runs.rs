@@ -561,15 +561,24 @@ fn misspelt_name_of_a_directory_is_corrected() {
         ("traige", "triage"),
         ("text-wriitng", "text-writing"),
         ("./traige", "./triage"),
+    assert!(place.cog(["new", "sorter"]).output().unwrap().status.success());
         ("./traige/", "./triage"),
     ] {
         let output = place.cog(["run", asked, "--args", "x"]).output().unwrap();
         assert!(stderr(&output).contains(&format!("help: Did you mean `{meant}`?")), "{}", stderr(&output));
     }
+        ("sortre", "sorter"),
+        ("cognitive/modules/sortre", "cognitive/modules/sorter"),
+        ("./cognitve/module/sorter", "./cognitive/modules/sorter"),
 }
 
 #[test]
 fn file_with_rows_is_for_a_batch() {
+    for far in ["text-classifier", "./tickets", "cognitive/sorter", "./other/modules/sorter"] {
+        let output = place.cog(["run", far, "--args", "x"]).output().unwrap();
+        let text = stderr(&output);
+        assert!(text.contains("help: ") && !text.contains("Did you mean"), "{text}");
+    }
     let place = Place::new();
     for (file, text) in [
         ("in.jsonl", "{\"code\": \"a\"}\n{\"code\": \"b\"}\n"),

@@ -472,6 +472,6 @@ fn project_file_can_set_limits_only() {
 #[test]
 fn misspelt_limit_is_an_error() {
     let place = Place::new();
-    place.write("cog.toml", "[server]\ndrian = \"3s\"\n");
+    place.write("cog.toml", "[server]\ndrain_dealy = \"3s\"\n");
     snapshot!(place.cog(["serve"]));
 }
