@@ -660,7 +660,7 @@ impl ConnectErrorKind {
             }
             Self::Tls => "Check the base URL: the port may require http instead of https.",
             Self::Proxy => {
-                "Check HTTPS_PROXY: an http:// or https:// URL, with its password. NO_PROXY lists hosts to call without a proxy."
+                "Check the URL of the proxy, with its user name and password; `curl --proxy` tests it. NO_PROXY lists the hosts to call without a proxy."
             }
         }
     }

@@ -5,6 +5,7 @@ mod batch;
 mod call;
 mod client;
 mod error;
+mod proxy;
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 

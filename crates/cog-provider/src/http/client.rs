@@ -32,7 +32,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::error::root_cause;
+use super::{error::root_cause, proxy::NamedProxy};
 use crate::{
     ConnectErrorKind, WireRequest,
     transport::{BodyStream, REPLY_HEADERS, SendFuture, Transport, TransportError, WireReply},
@@ -63,7 +63,7 @@ impl Client {
     pub(super) fn new(base_url: &str, auth: Option<(Auth, Secret)>, connect_timeout: Duration) -> Self {
         let url = Url::parse(base_url).ok();
         let is_plain = url.as_ref().is_some_and(|url| url.scheme() == "http");
-        let is_local = url.as_ref().and_then(Url::host_str).is_some_and(is_local_host);
+        let is_local = is_local(base_url);
         let direct = url.filter(|_| is_plain && is_local).and_then(|url| {
             Some(Direct::new(url.host_str()?, url.port_or_known_default()?, connect_timeout))
         });
@@ -183,7 +183,12 @@ fn transport_error(error: &reqwest::Error) -> TransportError {
     }
 }
 
-/// Returns whether a host is this machine, which is called directly even if a proxy is set.
+/// Returns whether a URL leads to this machine, which is called directly even if a proxy is set.
+pub(super) fn is_local(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_local_host))
+}
+
+/// Returns whether a host is this machine.
 pub(super) fn is_local_host(host: &str) -> bool {
     let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
@@ -257,7 +262,7 @@ impl PlainClient {
         for (name, value) in &request.headers {
             builder = builder.header(name, value);
         }
-        let response = builder.send().await.map_err(|error| root_cause(&error))?;
+        let response = builder.send().await.map_err(|error| failed_to_send(&error, &request.url))?;
         let status = response.status().as_u16();
         let headers = response.headers().iter();
         let headers = headers.map(|(name, value)| {
@@ -275,6 +280,13 @@ impl PlainClient {
         }
         Ok(PlainResponse { status, headers, body })
     }
+}
+
+/// Returns the cause, with the proxy if there is no connection.
+fn failed_to_send(error: &reqwest::Error, url: &str) -> String {
+    let proxy = NamedProxy::of(url).filter(|_| error.is_connect() && !is_local(url));
+    let cause = root_cause(error);
+    proxy.map_or_else(|| cause.clone(), |proxy| format!("no connection through {proxy}: {cause}"))
 }
 
 // Plain HTTP/1.1 to this machine, with each connection read in the task of its call.

@@ -8,7 +8,7 @@ use cog_json::{Node, Value};
 use memchr::memmem;
 
 use self::kind::{Kind, is_about_model, kind};
-use super::{Redactor, backoff::retry_after};
+use super::{Redactor, backoff::retry_after, client::is_local, proxy::NamedProxy};
 use crate::{
     ConnectErrorKind, Interruption, OptionalPart, ProviderError, RejectedPart,
     protocol::{DecodeError, ReachedLimit, VendorError},
@@ -56,6 +56,9 @@ impl Context<'_> {
         }
         let found = Value::parse_bytes(body).ok().and_then(|body| VendorError::read(body.node()));
         let is_vendor_error = found.is_some();
+        if !is_vendor_error && let Some(failure) = self.reply_of_proxy(reply.status, body) {
+            return failure;
+        }
         let error = found.unwrap_or_else(|| VendorError::from_text(describe(reply.status, body)));
         // A path that does not exist also has this status: then the base URL is wrong, not the model.
         if reply.status == 404 && !(is_vendor_error && is_about_model(&error)) {
@@ -66,6 +69,24 @@ impl Context<'_> {
         let wait = wait.or_else(|| error.limit?.delay());
         let status = error.status.filter(|_| error.is_nested).unwrap_or(reply.status);
         self.vendor_error(Some(status), &error, wait)
+    }
+
+    /// Classifies a reply that is not one of an API, and was received through a proxy that sees the request: the proxy may have
+    /// written it. Over HTTPS a proxy only sees the name of the host.
+    fn reply_of_proxy(&self, status: u16, body: &[u8]) -> Option<Failure> {
+        let proxy = self.proxy().filter(|_| self.url.starts_with("http:") && status != 404)?;
+        let found = format!("status {status}");
+        let text = describe(status, body);
+        let text = if text == found { found } else { format!("{found}, {text}") };
+        let message = format!("{} through {proxy}: {}", self.url, self.redactor.clean(&text));
+        let error =
+            ProviderError::Connect { vendor: self.vendor.title, kind: ConnectErrorKind::Proxy, message };
+        Some(if status < 500 { Failure::permanent(error) } else { Failure::temporary(error) })
+    }
+
+    /// Returns the proxy through which the server is called.
+    fn proxy(&self) -> Option<NamedProxy> {
+        NamedProxy::of(self.url).filter(|_| !is_local(self.url))
     }
 
     /// Classifies an error that occurred before the first token.
@@ -153,8 +174,12 @@ impl Context<'_> {
         let vendor = self.vendor.title;
         match error {
             TransportError::Connect { message, kind } => {
-                let message = format!("no connection to {}: {}", self.url, self.redactor.clean(&message));
-                match kind {
+                let proxy = self.proxy();
+                let through = proxy.as_ref().map(|proxy| format!(" through {proxy}")).unwrap_or_default();
+                let message = self.redactor.clean(&message);
+                let message = format!("no connection to {}{through}: {message}", self.url);
+                // The proxy is the only host that was called by name.
+                match kind.or_else(|| proxy.map(|_| ConnectErrorKind::Proxy)) {
                     // A proxy error may be temporary; a certificate error is not.
                     Some(kind @ ConnectErrorKind::Proxy) => {
                         Failure::temporary(ProviderError::Connect { vendor, kind, message })
@@ -184,7 +209,10 @@ impl Context<'_> {
     }
 
     fn wrong_interface(&self, found: &str) -> ProviderError {
-        let found = self.redactor.clean(found);
+        let mut found = self.redactor.clean(found);
+        if let Some(proxy) = self.proxy() {
+            found += &format!(", through {proxy}");
+        }
         ProviderError::WrongInterface { vendor: self.vendor.title, url: self.url.to_owned(), found }
     }
 }
@@ -411,7 +439,13 @@ pub(super) fn root_cause(error: &dyn Error) -> String {
     }
     let text = cause.to_string();
     // The client does not tell the status of the proxy.
-    if text == "tunnel error: unsuccessful" { "the proxy refused the connection".to_owned() } else { text }
+    match text.as_str() {
+        "tunnel error: unsuccessful" => "the proxy refused the connection".to_owned(),
+        "tunnel error: proxy authorization required" => {
+            "the proxy requires another user name or password".to_owned()
+        }
+        _ => text,
+    }
 }
 
 /// Returns whether an error text is about a proxy. The client reports proxy errors only as text.

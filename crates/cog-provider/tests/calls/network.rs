@@ -31,13 +31,43 @@ fn http_proxy_is_used_for_http() {
 async fn calls_over_https() {
     let error = call_at("https://vendor.invalid/v1").await.unwrap_err();
     assert!(matches!(error, ProviderError::Connect { kind: ConnectErrorKind::Proxy, .. }), "{error}");
-    assert!(error.suggestion().unwrap().contains("HTTPS_PROXY"));
+    let message = error.to_string();
+    assert!(
+        message.contains("through the proxy http://127.0.0.1:") && message.contains("(HTTPS_PROXY)"),
+        "{message}"
+    );
+    assert!(error.suggestion().unwrap().contains("NO_PROXY"));
+}
+
+#[test]
+fn proxy_that_does_not_respond_is_named() {
+    // Nothing listens at port 1. The password must not be in the message.
+    let proxy = "http://me:canary@127.0.0.1:1";
+    let status = child("network::calls_through_no_proxy").env("ALL_PROXY", proxy).status();
+    assert!(status.unwrap().success());
+}
+
+#[tokio::test]
+#[ignore = "started by proxy_that_does_not_respond_is_named"]
+async fn calls_through_no_proxy() {
+    let error = call_at("https://vendor.invalid/v1").await.unwrap_err();
+    assert!(matches!(error, ProviderError::Connect { kind: ConnectErrorKind::Proxy, .. }), "{error}");
+    let message = error.to_string();
+    assert!(message.contains("through the proxy http://127.0.0.1:1 (ALL_PROXY): "), "{message}");
+    assert!(!message.contains("canary"), "{message}");
 }
 
 #[tokio::test]
 #[ignore = "started by http_proxy_is_used_for_http"]
 async fn calls_over_http() {
-    call_at("http://vendor.invalid/v1").await.unwrap_err();
+    let error = call_at("http://vendor.invalid/v1").await.unwrap_err();
+    assert!(matches!(error, ProviderError::Connect { kind: ConnectErrorKind::Proxy, .. }), "{error}");
+    let message = error.to_string();
+    assert!(
+        message.contains("http://vendor.invalid/v1/chat/completions through the proxy http://127.0.0.1:"),
+        "{message}"
+    );
+    assert!(message.ends_with("(HTTP_PROXY): status 502"), "{message}");
 }
 
 #[test]
