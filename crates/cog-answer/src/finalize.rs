@@ -93,8 +93,8 @@ pub(crate) fn partial(rules: &AnswerRules, parsed: &ParsedReply) -> Option<Value
 
 // Aggregates `meta.risk` (overview, risk; rulings R20, R21).
 
-/// Returns the greatest risk in the list that the rule names; none if no entry states one.
-pub(crate) fn aggregate(rule: RiskRule, data: Node<'_>) -> Option<Risk> {
+/// Returns the greatest risk in the list of the data that the rule names; none if no entry states one.
+pub fn aggregated_risk(rule: RiskRule, data: Node<'_>) -> Option<Risk> {
     let list = data.get(rule.list()?)?;
     let risks = list.elements().filter_map(|entry| RiskValue::read(entry.get("risk")?));
     risks.map(|risk| risk.level()).max()
@@ -118,7 +118,7 @@ fn ruled_risk(
     data: Node<'_>,
 ) -> Option<RuledRisk> {
     let rule = rules.manifest.risk_rule;
-    let aggregated = aggregate(rule, data);
+    let aggregated = aggregated_risk(rule, data);
     let parts = rules.parts_risk.filter(|_| rule != RiskRule::Explicit);
     let (level, by) = match parts.filter(|parts| Some(*parts) > aggregated.or(own)) {
         Some(parts) => (parts, "the parts of the composition".to_owned()),

@@ -48,6 +48,7 @@ mod testing;
 pub mod verify;
 
 pub use crate::assembler::{Assembler, Finish, PartsSummary, PendingReply, Step};
+pub use crate::finalize::aggregated_risk;
 pub use crate::fold::{DataAccumulator, EnvelopeBuilder, fold};
 pub use crate::rules::{AnswerRules, HandoffRules, HandoffTarget, RecoveryOffer};
 pub use crate::{correction::Correction, patch::PlacedValue};

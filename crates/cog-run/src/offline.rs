@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use cog_answer::aggregated_risk;
 use cog_harmony::handoff::Handoff;
 use cog_json::Value;
 use cog_module::{Module, golden};
 use cog_provider::{ModelFuture, ModelRequest, ModelStream, OFFLINE, Provider, ProviderError, ProviderInfo};
-use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent, Warning, WarningCode};
+use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent, Risk, Warning, WarningCode};
 use futures_util::stream;
 
 use crate::input::CheckedInput;
@@ -67,10 +68,14 @@ impl Offline {
             let found = samples.find(|data| data.get("handoff").is_some()).unwrap_or(data);
             data = with_valid_handoff(&found, packet);
         }
-        let meta = r#"{"confidence":0.0,"risk":"medium","explain":"A sample of the schema, not an answer."}"#;
+        // The risk that the rule of the module gives the sample, so that the rule changes nothing.
+        let risk = aggregated_risk(module.manifest.risk_rule, data.node()).unwrap_or(Risk::Medium).as_str();
+        let explain = "A sample of the schema, not an answer.";
         Some(Self {
             info: info("sample"),
-            text: format!(r#"{{"ok":true,"meta":{meta},"data":{data},"error":null}}"#),
+            text: format!(
+                r#"{{"ok":true,"meta":{{"confidence":0.0,"risk":"{risk}","explain":"{explain}"}},"data":{data},"error":null}}"#
+            ),
             warning: "No model was called: this is a sample of the schema, and its values mean nothing."
                 .to_owned(),
         })

@@ -151,7 +151,7 @@ fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut V
         let message = format!("found `{level}`; tier exec allows `none` and `low`");
         found.push(Violation { code: Code::ConstraintViolation, ..violation("meta.risk", "tier", message) });
     }
-    if let Some(aggregated) = finalize::aggregate(manifest.risk_rule, data).filter(|it| *it != level) {
+    if let Some(aggregated) = finalize::aggregated_risk(manifest.risk_rule, data).filter(|it| *it != level) {
         let rule = manifest.risk_rule;
         let message = format!("found `{level}`; by `{rule}` it is `{aggregated}`");
         let code = Code::OutputSchemaViolation;
