@@ -98,7 +98,7 @@ impl Reply<'_> {
             return;
         }
         self.state.frame = FrameContent::Other;
-        let model = string(node, model).filter(|model| !model.is_empty());
+        let model = string(node, model).filter(|model| !model.is_empty()).map(without_directory);
         let id = string(node, id).filter(|id| !id.is_empty());
         self.state.started = model.is_some() || id.is_some();
         if self.state.started {
@@ -309,6 +309,20 @@ impl Reply<'_> {
     }
 }
 
+/// Returns the name of a model. Local servers name it by the path of its file, which is of no use elsewhere and shows directories
+/// of the server: `/srv/models/SmolLM2.gguf` is `SmolLM2`. A name such as `owner/model` stays.
+fn without_directory(model: String) -> String {
+    let is_drive =
+        |drive: &str| drive.len() == 1 && drive.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let has_drive =
+        model.split_once(':').is_some_and(|(drive, rest)| is_drive(drive) && rest.starts_with(['/', '\\']));
+    if !model.starts_with('/') && !has_drive {
+        return model;
+    }
+    let name = model.rsplit(['/', '\\']).find(|part| !part.is_empty());
+    name.map_or_else(|| model.clone(), |name| name.strip_suffix(".gguf").unwrap_or(name).to_owned())
+}
+
 /// Parts of finish reasons that report a failure of the vendor, in lower case: `error`, `MALFORMED_FUNCTION_CALL`,
 /// `abort`, `insufficient_system_resource`, `UNEXPECTED_TOOL_CALL`.
 const FAILURES: &[&str] = &[
@@ -472,5 +486,25 @@ fn merge(detail: &mut Map<String, Json>, name: String, value: Json) {
         (Some(Json::String(before)), Json::String(more)) if is_text => before.push_str(more),
         (_, Json::Null) => {}
         _ => drop(detail.insert(name, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_directory;
+
+    #[test]
+    fn directories_of_a_server_are_not_part_of_the_name() {
+        for (reported, name) in [
+            ("/srv/models/SmolLM2-135M.Q4_1.gguf", "SmolLM2-135M.Q4_1"),
+            ("/models/Qwen3/", "Qwen3"),
+            (r"C:\models\gemma-3.gguf", "gemma-3"),
+            ("C:/models/gemma-3.gguf", "gemma-3"),
+            ("meta-llama/Llama-3.3-70B", "meta-llama/Llama-3.3-70B"),
+            ("qwen3:8b", "qwen3:8b"),
+            ("/", "/"),
+        ] {
+            assert_eq!(without_directory(reported.to_owned()), name);
+        }
     }
 }
