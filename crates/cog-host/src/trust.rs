@@ -88,7 +88,7 @@ impl TrustError {
     /// Returns what to do about the error.
     pub fn suggestion(&self) -> String {
         match self {
-            Self::File { .. } => "Check that you own it.".to_owned(),
+            Self::File { .. } => "Check that you own it, and that HOME is a directory.".to_owned(),
             Self::Damaged(path) => format!("Remove {}, and trust your directories again.", path.display()),
             Self::Exposed(path) => {
                 format!("Check its content, then run `chmod 600` on {}.", path.display())
