@@ -53,6 +53,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "cog-json",
             "cog-spec",
+            "cog-schema",
             "cog-media",
             "cog-module",
             "cog-provider",

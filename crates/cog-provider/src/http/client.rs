@@ -32,7 +32,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{error::root_cause, proxy::NamedProxy};
+use super::{
+    error::root_cause,
+    proxy::{NamedProxy, is_local},
+};
 use crate::{
     ConnectErrorKind, WireRequest,
     transport::{BodyStream, REPLY_HEADERS, SendFuture, Transport, TransportError, WireReply},
@@ -183,17 +186,6 @@ fn transport_error(error: &reqwest::Error) -> TransportError {
     }
 }
 
-/// Returns whether a URL leads to this machine, which is called directly even if a proxy is set.
-pub(super) fn is_local(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_local_host))
-}
-
-/// Returns whether a host is this machine.
-pub(super) fn is_local_host(host: &str) -> bool {
-    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
-}
-
 // Requests to a URL of the operator that call no model.
 
 /// A request that calls no model.
@@ -242,7 +234,7 @@ impl PlainClient {
             .timeout(timeout)
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never());
-        if url.host_str().is_some_and(is_local_host) {
+        if is_local(base_url) {
             builder = builder.no_proxy();
         }
         if url.scheme() == "http" {
@@ -284,7 +276,7 @@ impl PlainClient {
 
 /// Returns the cause, with the proxy if there is no connection.
 fn failed_to_send(error: &reqwest::Error, url: &str) -> String {
-    let proxy = NamedProxy::of(url).filter(|_| error.is_connect() && !is_local(url));
+    let proxy = NamedProxy::of(url).filter(|_| error.is_connect());
     let cause = root_cause(error);
     proxy.map_or_else(|| cause.clone(), |proxy| format!("no connection through {proxy}: {cause}"))
 }

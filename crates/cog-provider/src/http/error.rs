@@ -8,7 +8,7 @@ use cog_json::{Node, Value};
 use memchr::memmem;
 
 use self::kind::{Kind, is_about_model, kind};
-use super::{Redactor, backoff::retry_after, client::is_local, proxy::NamedProxy};
+use super::{Redactor, backoff::retry_after, proxy::NamedProxy};
 use crate::{
     ConnectErrorKind, Interruption, OptionalPart, ProviderError, RejectedPart,
     protocol::{DecodeError, ReachedLimit, VendorError},
@@ -74,7 +74,7 @@ impl Context<'_> {
     /// Classifies a reply that is not one of an API, and was received through a proxy that sees the request: the proxy may have
     /// written it. Over HTTPS a proxy only sees the name of the host.
     fn reply_of_proxy(&self, status: u16, body: &[u8]) -> Option<Failure> {
-        let proxy = self.proxy().filter(|_| self.url.starts_with("http:") && status != 404)?;
+        let proxy = NamedProxy::of(self.url).filter(|_| self.url.starts_with("http:") && status != 404)?;
         let found = format!("status {status}");
         let text = describe(status, body);
         let text = if text == found { found } else { format!("{found}, {text}") };
@@ -82,11 +82,6 @@ impl Context<'_> {
         let error =
             ProviderError::Connect { vendor: self.vendor.title, kind: ConnectErrorKind::Proxy, message };
         Some(if status < 500 { Failure::permanent(error) } else { Failure::temporary(error) })
-    }
-
-    /// Returns the proxy through which the server is called.
-    fn proxy(&self) -> Option<NamedProxy> {
-        NamedProxy::of(self.url).filter(|_| !is_local(self.url))
     }
 
     /// Classifies an error that occurred before the first token.
@@ -174,7 +169,7 @@ impl Context<'_> {
         let vendor = self.vendor.title;
         match error {
             TransportError::Connect { message, kind } => {
-                let proxy = self.proxy();
+                let proxy = NamedProxy::of(self.url);
                 let through = proxy.as_ref().map(|proxy| format!(" through {proxy}")).unwrap_or_default();
                 let message = self.redactor.clean(&message);
                 let message = format!("no connection to {}{through}: {message}", self.url);
@@ -210,7 +205,7 @@ impl Context<'_> {
 
     fn wrong_interface(&self, found: &str) -> ProviderError {
         let mut found = self.redactor.clean(found);
-        if let Some(proxy) = self.proxy() {
+        if let Some(proxy) = NamedProxy::of(self.url) {
             found += &format!(", through {proxy}");
         }
         ProviderError::WrongInterface { vendor: self.vendor.title, url: self.url.to_owned(), found }

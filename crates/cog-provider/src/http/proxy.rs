@@ -1,9 +1,13 @@
 //! The proxy of a call, for messages: the HTTP client chooses it from the environment, and does not tell which one it took.
 
-use std::fmt::{self, Display};
+use std::{
+    fmt::{self, Display},
+    net::IpAddr,
+};
 
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::Url;
 
 /// A proxy, and the variable that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,10 +18,10 @@ pub(super) struct NamedProxy {
 }
 
 impl NamedProxy {
-    /// Returns the proxy through which the HTTP client calls this URL.
+    /// Returns the proxy through which the HTTP client calls this URL; none for this machine.
     #[expect(clippy::disallowed_methods, reason = "the HTTP client has read these variables itself")]
     pub(super) fn of(url: &str) -> Option<Self> {
-        Self::find(url, |name| std::env::var(name).ok())
+        if is_local(url) { None } else { Self::find(url, |name| std::env::var(name).ok()) }
     }
 
     /// Finds the proxy as the HTTP client does: the first variable of the scheme that is set, otherwise the one for all schemes.
@@ -48,6 +52,16 @@ impl Display for NamedProxy {
     }
 }
 
+/// Returns whether a URL leads to this machine, which is called directly even if a proxy is set.
+pub(super) fn is_local(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_local_host))
+}
+
+fn is_local_host(host: &str) -> bool {
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +89,16 @@ mod tests {
         assert_eq!(named("https://a.example", &set), "the proxy http://proxy.example:3128 (HTTPS_PROXY)");
         let plain = [("HTTPS_PROXY", "me:canary@proxy.example:3128")];
         assert_eq!(named("https://a.example", &plain), "the proxy http://proxy.example:3128 (HTTPS_PROXY)");
+    }
+
+    #[test]
+    fn recognizes_names_of_this_machine() {
+        for host in ["localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]"] {
+            assert!(is_local(&format!("http://{host}:8080/v1")), "{host}");
+        }
+        for host in ["localhost.evil.org", "10.0.0.1", "example.org", "[::2]"] {
+            assert!(!is_local(&format!("http://{host}:8080/v1")), "{host}");
+        }
     }
 
     #[test]

@@ -312,10 +312,8 @@ impl Reply<'_> {
 /// Returns the name of a model. Local servers name it by the path of its file, which is of no use elsewhere and shows directories
 /// of the server: `/srv/models/SmolLM2.gguf` is `SmolLM2`. A name such as `owner/model` stays.
 fn without_directory(model: String) -> String {
-    let is_drive =
-        |drive: &str| drive.len() == 1 && drive.starts_with(|letter: char| letter.is_ascii_alphabetic());
     let has_drive =
-        model.split_once(':').is_some_and(|(drive, rest)| is_drive(drive) && rest.starts_with(['/', '\\']));
+        matches!(model.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     if !model.starts_with('/') && !has_drive {
         return model;
     }

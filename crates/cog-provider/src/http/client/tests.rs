@@ -26,16 +26,6 @@ async fn redirect_is_not_followed() {
     }
 }
 
-#[test]
-fn recognizes_names_of_this_machine() {
-    for host in ["localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]"] {
-        assert!(is_local_host(host), "{host}");
-    }
-    for host in ["localhost.evil.org", "10.0.0.1", "example.org", "[::2]"] {
-        assert!(!is_local_host(host), "{host}");
-    }
-}
-
 const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n";
 
