@@ -8,6 +8,7 @@ pub mod run_log;
 pub mod settings;
 mod trust;
 
+pub use cog_provider::RecordingFailure;
 pub use host::{EnvRuntime, Host, HostError, Hosted, Use, runtime_from_env, validate};
 pub use logged::CONTENTS;
 pub use mcp::NamedModule;

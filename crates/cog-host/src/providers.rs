@@ -73,10 +73,10 @@ pub fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, Err
         }
         ((Choice::Offline, _), RecordMode::Off) => Ok(offline(settings)),
         ((Choice::Vendor(_), _), _) => {
-            Err(cannot_record("--record works with one provider, but several are given"))
+            Err(cannot_record("a recording has one provider, but several are given"))
         }
         ((Choice::Offline, _), _) => {
-            Err(cannot_record("--record requires a provider: offline mode calls no model"))
+            Err(cannot_record("a recording requires a provider: offline mode calls no model"))
         }
     }
 }

@@ -345,6 +345,17 @@ impl Recorder {
         Ok(Self { directory, recording, keys, next, fault, inner })
     }
 
+    /// Writes a request and the head of its reply under the next number that no other recorder of the directory has taken.
+    fn write_next(&self, request: &WireRequest, reply: &WireReply) -> (u32, io::Result<File>) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            match self.write_exchange(number, request, reply) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                written => return (number, written),
+            }
+        }
+    }
+
     /// Writes a request and the head of its reply, and returns the file for the body.
     fn write_exchange(&self, number: u32, request: &WireRequest, reply: &WireReply) -> io::Result<File> {
         let headers = reply.headers.iter().map(|(name, value)| (*name, self.mask().text(value)));
@@ -376,9 +387,9 @@ impl Transport for Recorder {
             let started = Instant::now();
             let reply = self.inner.send(request).await?;
             // Numbered once there is a reply: a request without one would have no file with chunks.
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let (number, written) = self.write_next(request, &reply);
             let exchange = exchange_file(&self.directory, number);
-            let file = match self.write_exchange(number, request, &reply) {
+            let file = match written {
                 Ok(file) => Some(file),
                 Err(error) => {
                     self.fault.set(&exchange, &error);
