@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -119,6 +120,19 @@ def compared(table: Table, urls: dict[str, str], reference: str) -> None:
             program.close()
 
 
+def typed(table: Table, url: str) -> None:
+    """A task, and an answer as a model of Pydantic."""
+    program = worker("cognitive", url)
+    for one, other, what, count, most in (
+        ("task", "execute_task", "a call of a task ÷ execute", 200, 1.15),
+        ("as_type", "validate", "as_type ÷ model_validate_json", 2_000, 2.0),
+    ):
+        rounds = [[program.measure(name, count)[0] / count for name in (one, other)] for _ in range(ROUNDS)]
+        ours, reference = (min(times) for times in zip(*rounds))
+        table.add(what, ours / reference, most, f"{ours * 1e6:.1f} µs, {reference * 1e6:.1f} µs")
+    program.close()
+
+
 def memory(table: Table, url: str) -> None:
     ours = worker("cognitive", url)
     ours.measure("execute", 2_000)
@@ -144,6 +158,8 @@ def start(table: Table) -> None:
         return time.perf_counter() - began
 
     rounds = [(once("import cognitive"), once("pass")) for _ in range(3 * ROUNDS)]
+    loaded = "import cognitive, sys; sys.exit('pydantic' in sys.modules)"
+    subprocess.run([sys.executable, "-c", loaded], check=True)
     ours, bare = (sorted(times)[len(times) // 2] * 1000 for times in zip(*rounds))
     table.add("ms of `import cognitive`", ours - bare, 30, f"{ours:.1f} ms, bare interpreter {bare:.1f} ms")
 
@@ -163,6 +179,21 @@ def peers(url: str) -> None:
         programs[index].close()
 
 
+def originals() -> None:
+    """Prints the lines of five programs, and those of the same ones on the migration page."""
+    page = (Path(__file__).parents[3] / "docs/python-migration.md").read_text()
+    programs = re.findall(r"\n## (.+?)\n.*?```python\n(.*?)```", page, re.DOTALL)
+    names = ("receipt", "tickets", "page", "agent", "history")
+    print()
+    for name, (heading, ours) in zip(names, programs, strict=True):
+        theirs = Path(__file__).with_name("originals").joinpath(f"{name}.py").read_text()
+        print(f"{heading:<60} {lines(theirs):3} lines in {name}.py, {lines(ours):3} with cognitive", flush=True)
+
+
+def lines(program: str) -> int:
+    return sum(bool(line.strip()) for line in program.splitlines())
+
+
 def main() -> None:
     program, reference, wheels = sys.argv[1:]
     (wheel,) = Path(wheels).glob("*.whl")
@@ -173,11 +204,13 @@ def main() -> None:
     _, streaming = mock(program, chunk=CHUNK)
     _, slow = mock(program, delay=50)
     compared(table, {"execute": url, "stream": streaming}, reference)
+    typed(table, url)
     memory(table, url)
     concurrency(table, slow, reference)
     start(table)
     table.add("MB of the wheel", wheel.stat().st_size / 1e6, 15, wheel.name)
     peers(url)
+    originals()
     if table.missed:
         raise SystemExit(f"missed: {', '.join(table.missed)}")
 

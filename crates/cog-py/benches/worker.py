@@ -6,6 +6,7 @@ Reads lines from standard input, such as ``execute 200``, does so many calls, an
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +26,10 @@ def cognitive() -> dict[str, Callable[[int], None]]:
 
     runtime = CognitiveRuntime(provider="openai", model="mock-1")
     module = runtime.load("code-reviewer")
+    review = task_of().with_options(runtime=runtime)
+    result = runtime.execute(module, CODE)
+    model: Any = envelope().model_fields["data"].annotation
+    text = json.dumps(result.data)
 
     def execute(count: int) -> None:
         for _ in range(count):
@@ -37,7 +43,56 @@ def cognitive() -> dict[str, Callable[[int], None]]:
         results = await asyncio.gather(*(runtime.execute_async(module, CODE) for _ in range(count)))
         assert all(result.ok for result in results)
 
-    return {"execute": execute, "stream": stream, "gather": lambda count: asyncio.run(all_at_once(count))}
+    def task(count: int) -> None:
+        for _ in range(count):
+            review(CODE)
+
+    def execute_task(count: int) -> None:
+        for _ in range(count):
+            assert runtime.execute(review, {"code": CODE}).ok
+
+    def as_type(count: int) -> None:
+        for _ in range(count):
+            result.as_type(model)
+
+    def validate(count: int) -> None:
+        for _ in range(count):
+            model.model_validate_json(text)
+
+    return {
+        "execute": execute,
+        "stream": stream,
+        "gather": lambda count: asyncio.run(all_at_once(count)),
+        "task": task,
+        "execute_task": execute_task,
+        "as_type": as_type,
+        "validate": validate,
+    }
+
+
+@dataclass
+class Issue:
+    title: str
+    risk: str
+
+
+@dataclass
+class Review:
+    verdict: Literal["approve", "change", "reject"]
+    issues: list[Issue]
+    rationale: str
+
+
+def task_of() -> Any:
+    """The module ``code-reviewer`` as a task."""
+    from cognitive import task
+
+    @task
+    def review(code: str) -> Review:
+        """Review the code."""
+        raise NotImplementedError
+
+    return review
 
 
 def envelope() -> Any:
