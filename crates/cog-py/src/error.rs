@@ -1,5 +1,7 @@
 //! The error of a failed run.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use cog_json::ToJson as _;
 use cog_spec::{Envelope, ErrorBody};
 use pyo3::{prelude::*, types::PyTuple};
@@ -58,6 +60,16 @@ impl ErrorInfo {
     /// The card that a notebook shows.
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         card("error", slf)
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.0.code.as_str(), &self.0.message).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn __repr__(&self) -> String {

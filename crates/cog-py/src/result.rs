@@ -1,6 +1,9 @@
 //! The envelope of a run.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, OnceLock},
+};
 
 use cog_json::{ToJson as _, Value};
 use cog_run::feedback::{Feedback, LabelKind};
@@ -236,9 +239,19 @@ impl RunResult {
         card("result", slf)
     }
 
+    fn __eq__(&self, other: &Self) -> bool {
+        self.json() == other.json()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.json().hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn __repr__(&self) -> String {
         match self.envelope.error() {
-            None => format!("Result(ok=True, explain={:?})", self.envelope.meta.explain),
+            None => format!("Result(ok=True, data={})", shortened(self.envelope.data())),
             Some(error) => {
                 format!("Result(ok=False, error={}: {:?})", error.code.as_str(), error.message)
             }
@@ -266,6 +279,16 @@ fn converted<'py>(data: &Value, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
         data.to_json(),
         kind,
     ))
+}
+
+/// Returns data as JSON for a person, of which a long one is cut.
+fn shortened(data: Option<&Value>) -> String {
+    const LENGTH: usize = 200;
+    let text = data.map(|data| data.to_json()).unwrap_or_default();
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }
 
 fn optional(py: Python<'_>, value: Option<&Value>) -> PyResult<Py<PyAny>> {

@@ -30,10 +30,20 @@ def test_result_is_read_from_its_json(runtime: CognitiveRuntime, failed: Result)
             Result(text)
 
 
+def test_results_are_equal_if_their_envelopes_are(runtime: CognitiveRuntime, failed: Result) -> None:
+    text = json.dumps({"ok": True, "meta": {"confidence": 0.9, "risk": "none", "explain": "x"}, "data": {"a": 1}})
+    assert Result(text) == Result(text) and Result(text) != Result(text.replace("1", "2")) and Result(text) != failed
+    assert Result(text) != text and {Result(text), Result(text)} == {Result(text)}
+    assert failed.error == Result(failed.to_json()).error and failed.error != failed.error.message  # type: ignore[union-attr]
+    assert repr(Result(text)) == 'Result(ok=True, data={"a":1})'
+    long = repr(Result(text.replace("1", json.dumps("é" * 999))))
+    assert long.startswith('Result(ok=True, data={"a":"éé') and long.endswith("é…)") and len(long) < 250
+
+
 def test_result_is_pickled_and_copied(runtime: CognitiveRuntime, failed: Result) -> None:
     for result in (runtime.execute("code-reviewer", INPUT), failed):
         for again in (pickle.loads(pickle.dumps(result)), copy.copy(result), copy.deepcopy(result)):
-            assert again.to_dict() == result.to_dict()
+            assert again == result and hash(again) == hash(result) and again.to_dict() == result.to_dict()
     result = runtime.execute("code-reviewer", INPUT)
     copy.deepcopy(result).data["verdict"] = "reject"
     assert result.data == ANSWER["data"]
