@@ -30,6 +30,8 @@ const PEERS: &[&str] = &[
     "polars==2.1.0",
     "pydantic==2.14.3",
     "tqdm==4.70.1",
+    "trio==0.35.0",
+    "uvicorn==0.54.0",
 ];
 
 /// Run modules over tables. Daft runs on Ray up to this version.
@@ -55,6 +57,13 @@ const COPY: &str = "import shutil, sys, sysconfig\n\
      package = sysconfig.get_path('purelib') + '/cognitive'\n\
      shutil.copytree(sys.argv[1], package, ignore=shutil.ignore_patterns('__pycache__', '_cognitive.*.so'))\n\
      shutil.copy(sys.argv[2], package + '/_cognitive.abi3.so')";
+
+/// Writes the programs of two pages into a directory, each into a file.
+const EXTRACT: &str = "import pathlib, re, sys\n\
+     for page in ('cookbook', 'migration'):\n\
+    \x20   text = pathlib.Path(f'docs/python-{page}.md').read_text()\n\
+    \x20   for number, code in enumerate(re.findall(r'```python\\n(.*?)```', text, re.DOTALL)):\n\
+    \x20       pathlib.Path(sys.argv[1], f'{page}_{number}.py').write_text(code)";
 
 /// The settings of its type checkers.
 const SETTINGS: &str = "crates/cog-py/pyproject.toml";
@@ -133,8 +142,13 @@ fn environment(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
     Ok(interpreter)
 }
 
-/// Checks the types of the package, its tests and its examples, and that the stub has what the native module has.
+/// Checks the types of the package, its tests, its examples and the programs of its pages, and that the stub has what the native
+/// module has.
 fn check_types(interpreter: &Path) -> Outcome {
+    let programs = emptied("python/programs")?;
+    execute(Command::new(interpreter).args(["-c", EXTRACT]).arg(&programs))?;
+    let mut mypy = Command::new(interpreter);
+    execute(mypy.args(["-m", "mypy", "--config-file", SETTINGS]).arg(&programs))?;
     let checks: [&[&str]; 3] = [
         &["mypy", "--config-file", SETTINGS, "--package", "cognitive"],
         &["mypy", "--config-file", SETTINGS, TESTS, EXAMPLES],
@@ -144,9 +158,10 @@ fn check_types(interpreter: &Path) -> Outcome {
         execute(Command::new(interpreter).arg("-m").args(check))?;
     }
     let pyright = clients::node(PYRIGHT)?.join("pyright/index.js");
-    let mut pyright_command = Command::new("node");
-    pyright_command.arg(pyright).args(["--project", SETTINGS, "--pythonpath"]).arg(interpreter);
-    execute(&mut pyright_command)
+    execute(
+        Command::new("node").arg(&pyright).args(["--project", SETTINGS, "--pythonpath"]).arg(interpreter),
+    )?;
+    execute(Command::new("node").arg(&pyright).arg("--pythonpath").arg(interpreter).arg(programs))
 }
 
 /// Builds a wheel without the symbols of debuggers. The interpreter of the tools builds it; every later one can load it.

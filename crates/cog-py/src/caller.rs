@@ -41,13 +41,17 @@ struct Raised {
 }
 
 impl Caller {
-    /// Creates the caller of a run from the current Python code.
+    /// Creates the caller of a run from the current Python code, with the `deps` of its tools and checks.
     ///
     /// # Errors
     /// `RecursionError` if functions of runs start runs too deeply.
-    pub(crate) fn new(py: Python<'_>, redactor: Redactor) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        redactor: Redactor,
+        deps: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Arc<Self>> {
         static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let context = NEW.import(py, "cognitive._calls", "new_context")?.call0()?.unbind();
+        let context = NEW.import(py, "cognitive._calls", "new_context")?.call1((deps,))?.unbind();
         Ok(Arc::new(Self { context, event_loop: PyOnceLock::new(), raised: Mutex::default(), redactor }))
     }
 
@@ -58,17 +62,14 @@ impl Caller {
             .map_err(|_| PyRuntimeError::new_err("a Python function was called outside of a run"))
     }
 
-    /// Lets asynchronous functions run in the event loop that runs this code, if one does.
+    /// Lets asynchronous functions run in the event loop that runs this code, of asyncio or of trio, if one does.
     pub(crate) fn use_running_loop(&self, py: Python<'_>) -> PyResult<()> {
         static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        match RUNNING.import(py, "asyncio", "get_running_loop")?.call0() {
-            Ok(running) => {
-                let _ = self.event_loop.set(py, running.unbind());
-                Ok(())
-            }
-            Err(error) if error.is_instance_of::<PyRuntimeError>(py) => Ok(()),
-            Err(error) => Err(error),
+        let running = RUNNING.import(py, "cognitive._calls", "running_loop")?.call0()?;
+        if !running.is_none() {
+            let _ = self.event_loop.set(py, running.unbind());
         }
+        Ok(())
     }
 
     /// Returns the event loop of asynchronous functions: the caller's, otherwise one of the package.

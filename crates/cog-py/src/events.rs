@@ -12,8 +12,11 @@ use std::{
 };
 
 use cog_spec::Envelope;
-use pyo3::{exceptions::PyOSError, prelude::*};
-use tokio::runtime::{Builder, Runtime};
+use pyo3::{
+    exceptions::{PyOSError, PyRuntimeError},
+    prelude::*,
+};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{
     attach::{register, try_attached},
@@ -67,8 +70,14 @@ fn start() -> io::Result<Events> {
 }
 
 /// Waits for a future while other Python threads run. Ctrl-C raises `KeyboardInterrupt` and drops the future.
+///
+/// # Errors
+/// `RuntimeError` if a hook calls it: hooks are called within a run, on a thread that must not wait for another one.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
     let events = events(py)?;
+    if Handle::try_current().is_ok() {
+        return Err(PyRuntimeError::new_err("a hook cannot wait for a run; start it in a thread of its own"));
+    }
     py.detach(|| {
         events.runtime.block_on(async {
             tokio::select! {

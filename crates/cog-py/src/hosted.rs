@@ -6,9 +6,9 @@ use std::{
 };
 
 use cog_host::{
-    Host, HostError, Use,
+    Host, HostError, RecordingFailure, Use,
     mcp::{self, CallableTools},
-    providers,
+    providers::{self, RecordMode},
     run_log::{LabelTarget, Labels, RequestedModel, RunFacts, RunLog, new_run_id},
     settings::{Environment, Flags, Redactor, Settings},
 };
@@ -32,6 +32,8 @@ pub(crate) struct Hosted {
     pub(crate) notes: Vec<String>,
     /// Whether runs call Python functions.
     pub(crate) calls_python: bool,
+    /// Tells why the cassette, if there is one, lacks a reply.
+    pub(crate) recording: RecordingFailure,
     settings: Arc<Settings>,
     servers: Servers,
     /// The log of runs, unless it is off.
@@ -50,6 +52,16 @@ pub(crate) struct Parts {
     pub(crate) takes_media: bool,
     /// What reads documents, audio and video, if it is known.
     pub(crate) reader: Option<Reader>,
+    /// Where the exchange with the vendor is recorded, or replayed from.
+    pub(crate) cassette: Option<Cassette>,
+}
+
+/// A directory of recorded replies, for tests.
+#[derive(Clone)]
+pub(crate) struct Cassette {
+    pub(crate) directory: PathBuf,
+    /// Whether replies are recorded. Otherwise they are replayed.
+    pub(crate) records: bool,
 }
 
 impl Hosted {
@@ -68,11 +80,20 @@ impl Hosted {
     }
 
     fn from_settings(settings: Arc<Settings>, parts: Parts) -> Result<Self, HostError> {
-        let selected = providers::select_with(&settings, own_providers(&settings, &parts.providers))?;
+        let record_mode = match &parts.cassette {
+            None => RecordMode::Off,
+            Some(Cassette { directory, records: true }) => RecordMode::Record(directory),
+            Some(Cassette { directory, records: false }) => RecordMode::Replay(directory),
+        };
+        let selected = match record_mode {
+            RecordMode::Off => providers::select_with(&settings, own_providers(&settings, &parts.providers))?,
+            _ => providers::select(&settings, record_mode)?,
+        };
         let finder = settings.finder().with_paths(parts.modules.iter().cloned());
         let finder = finder.map_err(|error| not_found(&error))?;
         let host = Host {
             providers: Some(selected),
+            record_mode,
             finder: Some(finder),
             tools: parts.tools.iter().map(|tool| Arc::clone(tool) as _).collect(),
             ..Host::new(&settings)
@@ -84,8 +105,9 @@ impl Hosted {
         let log = Log::new(&settings);
         let runtime = hosted.runtime;
         let note = hosted.note;
+        let recording = hosted.recording;
         let notes = [settings.costly_notes(), hosted.notes].concat();
-        Ok(Self { runtime, note, notes, calls_python, settings, servers, log, parts })
+        Ok(Self { runtime, note, notes, calls_python, recording, settings, servers, log, parts })
     }
 
     /// Returns what a run may open: what the operator allows, and these files.

@@ -3,7 +3,7 @@
 //! * `runtime`: the class `Runtime`, which loads and runs modules;
 //! * `call`, `chunks`: a run that ends with a callback, and the chunks of a run;
 //! * `result`, `error`, `module`, `report`: what Python receives, also of the types of modules and of conformance;
-//! * `tool`, `provider`, `check`: tools, providers and checks of answers written in Python; `caller` and `attach` call them;
+//! * `tool`, `provider`, `check`, `hooks`: tools, providers, checks of answers and hooks written in Python; `caller` and `attach` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
 //! * `budget`: what several runs may spend together;
 //! * `hosted`, `reader`: the settings, MCP servers and log of the operator, and the process that reads documents, audio and video;
@@ -18,6 +18,7 @@ mod chunks;
 mod error;
 mod events;
 mod from_python;
+mod hooks;
 mod hosted;
 mod module;
 mod provider;

@@ -5,8 +5,8 @@ use std::{collections::VecDeque, pin::Pin, sync::Arc};
 use cog_run::{
     Code, ToJson as _,
     provider::{
-        FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError,
-        ProviderInfo, ToolCallDelta, ToolChoice, ToolSettings, Usage, provider_names,
+        Conversation, FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, ModelStream, Provider,
+        ProviderError, ProviderInfo, ToolCallDelta, ToolChoice, ToolSettings, Usage, provider_names,
     },
 };
 use futures_util::{StreamExt as _, stream};
@@ -258,6 +258,22 @@ fn failed(name: &str, error: &PyErr) -> Option<ProviderError> {
     })
 }
 
+/// Returns messages as dicts with `role` and `content`. A content that is only text is a str.
+pub(crate) fn messages_to_python<'py>(
+    py: Python<'py>,
+    conversation: &Conversation,
+) -> PyResult<Bound<'py, PyList>> {
+    let messages = conversation.messages().iter().map(|message| {
+        let converted = json_to_python(py, message)?;
+        let is_text = message.content.iter().all(|part| part.as_text().is_some());
+        if is_text && !message.content.is_empty() {
+            converted.set_item("content", message.text())?;
+        }
+        Ok(converted)
+    });
+    PyList::new(py, messages.collect::<PyResult<Vec<_>>>()?)
+}
+
 /// A request to a model.
 #[pyclass(name = "ModelRequest", module = "cognitive", frozen)]
 pub(crate) struct PythonRequest {
@@ -266,8 +282,11 @@ pub(crate) struct PythonRequest {
 }
 
 impl PythonRequest {
-    fn new(request: ModelRequest, info: &ProviderInfo) -> Self {
+    fn new(mut request: ModelRequest, info: &ProviderInfo) -> Self {
         let model = info.model_or_default(&request.model).to_owned();
+        // A program may keep the request, and with these the listeners of the run: hooks that own their runtime were never freed.
+        request.on_retry = None;
+        request.on_reply = None;
         Self { request, model }
     }
 }
@@ -283,15 +302,7 @@ impl PythonRequest {
     /// The messages as dicts with `role` and `content`, in order. A content that is only text is a str.
     #[getter]
     fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let messages = self.request.messages.messages().iter().map(|message| {
-            let converted = json_to_python(py, message)?;
-            let is_text = message.content.iter().all(|part| part.as_text().is_some());
-            if is_text && !message.content.is_empty() {
-                converted.set_item("content", message.text())?;
-            }
-            Ok(converted)
-        });
-        PyList::new(py, messages.collect::<PyResult<Vec<_>>>()?)
+        messages_to_python(py, &self.request.messages)
     }
 
     /// The JSON Schema of the answer, if it is known. The messages describe it too.

@@ -22,6 +22,7 @@ use crate::{
     caller::{Caller, warn},
     check::NativeCheck,
     from_python::{Converted, convert, seconds, text},
+    hooks::Hooks,
     hosted::{Hosted, LoggedRun},
     module::LoadedModule,
     result::exception,
@@ -108,9 +109,18 @@ impl Request {
                 (RunInput::Json(value), files)
             }
         };
-        let GivenOptions { mut options, tools, sets_strict, uses_cache } = GivenOptions::read(options)?;
-        let calls_python = hosted.calls_python || !(tools.is_empty() && options.checks.is_empty());
-        let caller = calls_python.then(|| Caller::new(module.py(), hosted.redactor())).transpose()?;
+        let given = GivenOptions::read(options)?;
+        let GivenOptions { mut options, tools, deps, hooks, sets_strict, uses_cache } = given;
+        let has_functions = !(tools.is_empty() && options.checks.is_empty() && hooks.is_none());
+        let calls_python = hosted.calls_python || has_functions;
+        let new_caller = || Caller::new(module.py(), hosted.redactor(), deps.as_ref());
+        let caller = calls_python.then(new_caller).transpose()?;
+        let run = hosted.new_run();
+        if let Some(caller) = &caller
+            && let Some(hooks) = hooks
+        {
+            options.events.push(Arc::new(Hooks::new(hooks.unbind(), Arc::clone(caller), Arc::clone(&run))));
+        }
         for tool in &tools {
             options.tools.push(Arc::clone(&tool.get().0) as _);
         }
@@ -135,7 +145,7 @@ impl Request {
             files,
             options,
             caller,
-            run: hosted.new_run(),
+            run,
             sets_strict,
             uses_cache,
         })
@@ -282,6 +292,10 @@ fn media_outside(node: Node<'_>, path: &Path, fields: &[Path]) -> Option<Path> {
 struct GivenOptions<'py> {
     options: RunOptions,
     tools: Vec<Bound<'py, NativeTool>>,
+    /// What tools and checks receive.
+    deps: Option<Bound<'py, PyAny>>,
+    /// A list of objects that learn what happens.
+    hooks: Option<Bound<'py, PyAny>>,
     /// Whether they say if repairs are violations.
     sets_strict: bool,
     /// Whether a stored answer may be used.
@@ -294,8 +308,14 @@ impl<'py> GivenOptions<'py> {
     fn read(given: &Bound<'py, PyDict>) -> PyResult<Self> {
         let py = given.py();
         let of_request = PyDict::new(py);
-        let mut own =
-            Self { options: RunOptions::default(), tools: Vec::new(), sets_strict: false, uses_cache: true };
+        let mut own = Self {
+            options: RunOptions::default(),
+            tools: Vec::new(),
+            deps: None,
+            hooks: None,
+            sets_strict: false,
+            uses_cache: true,
+        };
         for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
             if !own.read_own(name.cast::<PyString>()?.to_str()?, &value)? {
                 of_request.set_item(name, value)?;
@@ -326,6 +346,8 @@ impl<'py> GivenOptions<'py> {
         match name {
             "timeout" => self.options.timeout = Some(seconds("timeout", value.extract()?)?),
             "tools" => self.tools = value.extract()?,
+            "deps" => self.deps = Some(value.clone()),
+            "hooks" => self.hooks = Some(value.clone()),
             "checks" => {
                 let checks: Vec<Bound<'py, NativeCheck>> = value.extract()?;
                 self.options.checks = checks.iter().map(|check| Arc::clone(&check.get().0) as _).collect();

@@ -21,7 +21,7 @@ use crate::{
     chunks::Chunks,
     events::wait,
     from_python::seconds,
-    hosted::{Hosted, Parts, not_found},
+    hosted::{Cassette, Hosted, Parts, not_found},
     module::LoadedModule,
     provider::NativeProvider,
     reader::Reader,
@@ -45,7 +45,7 @@ pub(crate) struct NativeRuntime {
 #[pymethods]
 impl NativeRuntime {
     #[new]
-    #[pyo3(signature = (*, provider, model, timeout, strict, modules, tools, providers, streaming, multimodal))]
+    #[pyo3(signature = (*, provider, model, timeout, strict, modules, tools, providers, streaming, multimodal, cassette = None))]
     #[expect(clippy::too_many_arguments, reason = "the keyword arguments of a Python class")]
     fn new(
         py: Python<'_>,
@@ -58,6 +58,7 @@ impl NativeRuntime {
         providers: Vec<Bound<'_, NativeProvider>>,
         streaming: bool,
         multimodal: bool,
+        cassette: Option<(PathBuf, bool)>,
     ) -> PyResult<Self> {
         let timeout = timeout.map(|time| seconds("timeout", time)).transpose()?;
         let flags = Flags { provider, model, timeout, strict, trust: None };
@@ -68,6 +69,7 @@ impl NativeRuntime {
             streams: streaming,
             takes_media: multimodal,
             reader: Reader::find(py),
+            cassette: cassette.map(|(directory, records)| Cassette { directory, records }),
         };
         let hosted = py.detach(|| Hosted::new(flags, parts)).map_err(|error| invalid(py, error))?;
         let category = py.get_type::<PyUserWarning>();
@@ -90,6 +92,12 @@ impl NativeRuntime {
     #[getter]
     fn note(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.hosted(py)?.note.clone())
+    }
+
+    /// Why its cassette lacks a reply; None if it has all.
+    #[getter]
+    fn recording_error(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.hosted(py)?.recording.error().map(ToString::to_string))
     }
 
     /// The names of all modules, sorted.
@@ -237,9 +245,20 @@ fn level_of(level: Option<&str>) -> PyResult<Level> {
     }
 }
 
+/// Names arguments of Python where an error of the settings names flags of the command line.
+fn with_arguments(mut error: ErrorBody) -> ErrorBody {
+    for name in ["provider", "model", "timeout", "strict"] {
+        let flag = format!("--{name}");
+        let argument = format!("`{name}`");
+        error.message = error.message.replace(&flag, &argument);
+        error.suggestion = error.suggestion.map(|text| text.replace(&flag, &argument));
+    }
+    error
+}
+
 fn invalid(py: Python<'_>, error: HostError) -> PyErr {
     match error {
-        HostError::Refused(error) => exception(py, error),
+        HostError::Refused(error) => exception(py, with_arguments(error)),
         HostError::Settings(error) => {
             let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
             PyValueError::new_err(format!("{place}{error}. {}", error.suggestion()))

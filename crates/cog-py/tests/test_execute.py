@@ -139,8 +139,9 @@ def test_providers_of_the_program_are_called_unless_one_is_named(monkeypatch: py
 
 
 def test_unknown_provider_is_named() -> None:
-    with pytest.raises(CognitiveError, match="opneai"):
+    with pytest.raises(CognitiveError, match="opneai") as failure:
         CognitiveRuntime(provider="opneai")
+    assert failure.value.suggestion == "It is set by `provider`."
 
 
 def test_modules_of_a_directory(tmp_path: Path) -> None:

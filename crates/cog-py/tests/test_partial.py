@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import json
+import pydoc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +14,8 @@ import pydantic
 import pytest
 from scripted import Scripted
 
-from cognitive import CognitiveError, CognitiveRuntime, ModelRequest, Partial, Provider, RunOptions, task
+import cognitive
+from cognitive import CognitiveError, CognitiveRuntime, ModelRequest, Partial, Pending, Provider, RunOptions, Task, task
 
 
 class Kind(enum.Enum):
@@ -59,6 +61,8 @@ class Letters(Provider):
 
     model = "letters-1"
     cancelled = 0
+    #: Whether it waits for ever after the last letter.
+    hangs = False
 
     def __init__(self, *replies: str) -> None:
         self.replies = iter(replies)
@@ -68,6 +72,8 @@ class Letters(Provider):
             for letter in next(self.replies):
                 yield letter
                 await asyncio.sleep(0)
+            if self.hangs:
+                await asyncio.get_running_loop().create_future()
         except (asyncio.CancelledError, GeneratorExit):
             self.cancelled += 1
             raise
@@ -158,7 +164,9 @@ def test_failed_run_raises_at_its_end() -> None:
 
 
 def test_consumer_that_leaves_cancels_the_model() -> None:
-    model = Letters(text(DATA), text(DATA))
+    # Half a reply: the model must not be done before its consumer leaves.
+    model = Letters(text(DATA)[:-30], text(DATA)[:-30])
+    model.hangs = True
     own = task(Decision).with_options(runtime=CognitiveRuntime(providers={"mine": model}))
 
     async def leave() -> None:
@@ -202,8 +210,15 @@ def test_answer_is_shown_in_a_notebook(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_help_lists_the_options() -> None:
-    described = CognitiveRuntime.execute.__doc__ or ""
-    assert [name for name in RunOptions.__optional_keys__ if f"``{name}``" not in described] == []
+    runtime, names = CognitiveRuntime, RunOptions.__optional_keys__
+    functions: list[Any] = [runtime.execute, runtime.execute_async, runtime.execute_stream, runtime.render, runtime.map, runtime.amap]
+    functions += [runtime.batch, runtime.continue_run, runtime.continue_run_async, task, Task.with_options, cognitive.frame]
+    functions += [Pending.approve, Pending.deny, cognitive.ModuleFunction.with_options]
+    for function in functions:
+        described = pydoc.render_doc(function)
+        assert [name for name in names if f"``{name}``" not in described] == [], function
+    described = pydoc.render_doc(cognitive.Tool)
+    assert [name for name in cognitive.Tool.__init__.__kwdefaults__ or {} if name not in described] == []
 
 
 def test_whole_reply_at_once_is_a_stream_too() -> None:

@@ -14,7 +14,7 @@ import pydantic
 import pytest
 
 from cognitive import CognitiveError, CognitiveRuntime, ModelRequest, Reply, Runtime, ToolCall, task, testing, tool
-from cognitive.testing import CassetteMiss, ModelCallRefused, TestModel
+from cognitive.testing import ModelCallRefused, TestModel
 
 pytest_plugins = ["pytester"]
 
@@ -127,39 +127,105 @@ def test_calls_to_vendors_are_refused(runtime: CognitiveRuntime, mock: Any) -> N
     assert len(mock.requests) == 1
 
 
-def test_cassette_returns_what_it_stored(tmp_path: Path) -> None:
-    path = tmp_path / "tapes" / "shout.json"
-    model = TestModel("HI", "HO", "HA")
-    own = shout.with_options(runtime=testing.runtime(model))
-    with testing.cassette(path):
+def reply(text: str) -> str:
+    answer = {"ok": True, "meta": {"confidence": 0.9, "risk": "low", "explain": "x"}, "data": {"result": text, "rationale": "x"}}
+    return json.dumps(answer)
+
+
+def test_cassette_replays_the_bytes_of_the_vendor(runtime: CognitiveRuntime, mock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mock.respond = lambda request: reply("HI" if '"hi"' in str(request["messages"][-1]) else "HO")
+    own, place = shout.with_options(runtime=runtime), tmp_path / "tapes" / "shout"
+    with testing.cassette(place):
         assert [own("hi"), asyncio.run(own.aio("ho"))] == ["HI", "HO"]
-        assert [result.data for result in own.map([{"text": "ha"}, {"text": "hi"}])] == ["HA", "HI"]
-    assert model.calls == 3 and [run["input"] for run in json.loads(path.read_text())] == [{"text": "hi"}, {"text": "ho"}, {"text": "ha"}]
-    other = TestModel("other")
-    replayed = shout.with_options(runtime=testing.runtime(other))
-    with testing.cassette(path), testing.refuse_calls():
-        assert [replayed("hi"), asyncio.run(replayed.aio("ho"))] == ["HI", "HO"]
-        assert [result.data for result in replayed.map([{"text": "ha"}])] == ["HA"]
-        with pytest.raises(CassetteMiss, match="shout.json has no result of shout for {'text': 'he'}; the module, the input"):
-            replayed("he")
-        with pytest.raises(CassetteMiss):
-            replayed.with_options(temperature=0.5)("hi")
-        with pytest.raises(TypeError, match="a cassette has results and no streams"):
-            replayed.stream("hi")
-    assert other.calls == 0
-    with testing.cassette(path, record=True):
-        assert replayed("he") == "other" and replayed("hi") == "HI"
-    assert other.calls == 1 and len(json.loads(path.read_text())) == 4
-    assert replayed("hi") == "other"
+        assert [partial.value for partial in own.stream("hi")][-1] == "HI"
+    assert len(mock.requests) == 3
+    assert sorted(file.name for file in place.iterdir()) == [f"000{n}.{kind}" for n in (1, 2, 3) for kind in ("json", "ndjson")]
+    assert "sk-test" not in "".join(file.read_text() for file in place.iterdir())
+    # Neither a key nor a server: another machine.
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    elsewhere = shout.with_options(runtime=Runtime())
+    seen: list[str] = []
+    elsewhere.check(seen.append)
+    with testing.cassette(place), testing.refuse_calls():
+        assert [elsewhere("hi"), asyncio.run(elsewhere.aio("ho"))] == ["HI", "HO"]
+        assert [result.data for result in elsewhere.map([{"text": "hi"}, {"text": "ho"}])] == ["HI", "HO"]
+        parts = [partial.text for partial in elsewhere.stream("hi") if partial.path is not None]
+        assert parts and all("HI".startswith(part) for part in parts)
+        for missing in (elsewhere.run("he"), elsewhere.with_options(temperature=0.5).run("hi")):
+            assert missing.error is not None and missing.error.code == "E4001" and "no recording in" in missing.error.message
+    assert len(mock.requests) == 3 and len(seen) == 5
 
 
-def test_cassette_has_named_modules(runtime: CognitiveRuntime, mock: Any, tmp_path: Path) -> None:
-    with testing.refuse_calls(), testing.cassette(tmp_path / "a.json"), pytest.raises(ModelCallRefused):
+def test_cassette_is_recorded_again_as_a_whole(runtime: CognitiveRuntime, mock: Any, tmp_path: Path) -> None:
+    own, place = shout.with_options(runtime=runtime), tmp_path / "tape"
+    mock.reply = reply("ONE")
+    with testing.cassette(place):
+        assert own("a") == own("b") == "ONE"
+    mock.reply = reply("TWO")
+    with pytest.raises(ZeroDivisionError), testing.cassette(place, record=True):
+        own("a")
+        raise ZeroDivisionError
+    with testing.cassette(place):
+        assert own("a") == "ONE"
+    with testing.cassette(place, record=True):
+        assert own("a") == "TWO"
+    with testing.cassette(place):
+        assert own("a") == "TWO" and not own.run("b").ok
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith("tape")] == ["tape"]
+    with pytest.raises(CognitiveError, match="E4001"), testing.cassette(tmp_path / "none", record=False):
+        own("a")
+
+
+def test_cassette_of_several_runtimes_and_providers(runtime: CognitiveRuntime, mock: Any, tmp_path: Path) -> None:
+    """They write into one directory, and a provider of the program is called as always."""
+    model = TestModel("HI")
+    mock.reply = reply("HO")
+
+    def run() -> list[str]:
+        named = shout.with_options(runtime=Runtime(), provider="openai", model="mock-1")
+        runtimes = [shout.with_options(runtime=one) for one in (runtime, Runtime(provider="openai", model="mock-2"))]
+        return [shout.with_options(runtime=testing.runtime(model))("x"), named("a"), *[one("b") for one in runtimes]]
+
+    for _ in range(2):
+        with testing.cassette(tmp_path / "tape"):
+            assert run() == ["HI", "HO", "HO", "HO"]
+    assert model.calls == 2 and len(mock.requests) == 3
+
+
+def test_cassette_records_only_what_is_allowed(runtime: CognitiveRuntime, mock: Any, tmp_path: Path) -> None:
+    with testing.refuse_calls(), testing.cassette(tmp_path / "a"), pytest.raises(ModelCallRefused):
         runtime.run("code-reviewer", {"code": "x"})
     for _ in range(2):
-        with testing.cassette(tmp_path / "a.json"):
+        with testing.cassette(tmp_path / "b"):
             assert runtime.run("code-reviewer", {"code": "x"}).ok
     assert len(mock.requests) == 1
+    with pytest.raises(CognitiveError, match="E4001: a recording has one provider"), testing.cassette(tmp_path / "c"):
+        runtime.run("code-reviewer", {"code": "x"}, provider="openai,ollama")
+
+
+def test_plugin_has_a_cassette_for_a_test(pytester: pytest.Pytester, mock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester.makeconftest('pytest_plugins = ["cognitive.pytest_plugin"]' if not _is_installed() else "")
+    pytester.makepyfile(
+        test_it="""
+        import pytest
+        from cognitive import Runtime
+
+        @pytest.mark.parametrize("code", ["a b", "c/d"])
+        def test_review(cognitive_cassette, code):
+            result = Runtime(provider="openai", model="mock-1").run("code-reviewer", {"code": code})
+            assert result.ok, result.error
+        """
+    )
+    options = ("-p", "no:cacheprovider")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", mock.url)
+    pytester.runpytest_subprocess(*options).assert_outcomes(failed=2)
+    pytester.runpytest_subprocess(*options, "--cognitive-record").assert_outcomes(passed=2)
+    assert len(mock.requests) == 2
+    assert sorted(path.name for path in (pytester.path / "cassettes/test_it").iterdir()) == ["test_review[a_b]", "test_review[c_d]"]
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=2)
 
 
 def test_example_follows_references_and_limits() -> None:

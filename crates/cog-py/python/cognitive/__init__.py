@@ -22,7 +22,8 @@ from ._cognitive import (
 )
 from ._errors import CognitiveError, DataError, ProviderError, ToolError
 from ._functions import ModuleFunction, default_runtime
-from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
+from ._runtime import CognitiveRuntime, RunOptions
+from ._stream import ChunkStream
 
 #: The short name of the class.
 Runtime = CognitiveRuntime
@@ -31,7 +32,9 @@ Runtime = CognitiveRuntime
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from ._deps import Deps
     from ._frame import frame
+    from ._hooks import Hooks, ModelCall, RunEnd, RunStart, ToolRun
     from ._journal import BatchReport
     from ._partial import Partial, PartialStream
     from ._pending import Pending, PendingCall
@@ -47,7 +50,10 @@ __all__ = [
     "CognitiveError",
     "CognitiveRuntime",
     "DataError",
+    "Deps",
     "ErrorInfo",
+    "Hooks",
+    "ModelCall",
     "ModelRequest",
     "Module",
     "ModuleFiles",
@@ -61,12 +67,15 @@ __all__ = [
     "Reply",
     "Report",
     "Result",
+    "RunEnd",
     "RunOptions",
+    "RunStart",
     "Runtime",
     "Task",
     "Tool",
     "ToolCall",
     "ToolError",
+    "ToolRun",
     "Verdict",
     "__version__",
     "check_conformance",
@@ -81,7 +90,10 @@ __all__ = [
 _LATER = {
     "AsyncTask": "_task",
     "BatchReport": "_journal",
+    "Deps": "_deps",
     "frame": "_frame",
+    "Hooks": "_hooks",
+    "ModelCall": "_hooks",
     "ModuleFiles": "_task",
     "Partial": "_partial",
     "PartialStream": "_partial",
@@ -89,8 +101,11 @@ _LATER = {
     "PendingCall": "_pending",
     "Provider": "_provider",
     "Reply": "_provider",
+    "RunEnd": "_hooks",
+    "RunStart": "_hooks",
     "Tool": "_tool",
     "ToolCall": "_provider",
+    "ToolRun": "_hooks",
     "Task": "_task",
     "task": "_task",
     "tool": "_tool",

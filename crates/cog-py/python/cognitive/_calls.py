@@ -24,6 +24,8 @@ MAX_MESSAGE = 2000
 
 _log = logging.getLogger("cognitive")
 _depth: contextvars.ContextVar[int] = contextvars.ContextVar("cognitive.depth", default=0)
+#: What the tools and checks of the run receive.
+current_deps: contextvars.ContextVar[object] = contextvars.ContextVar("cognitive.deps", default=None)
 #: The event loops of the package by depth: a function that blocks its loop must not block the runs that it starts.
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 _lock = threading.Lock()
@@ -40,14 +42,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_loops)
 
 
-def new_context() -> contextvars.Context:
-    """Returns the context of the functions of a new run."""
+def new_context(deps: object) -> contextvars.Context:
+    """Returns the context of the functions of a new run, with the ``deps`` that its tools and checks receive."""
     depth = _depth.get() + 1
     if depth > MAX_DEPTH:
         raise RecursionError(f"functions of runs start runs more than {MAX_DEPTH} deep")
     context = contextvars.copy_context()
     context.run(_depth.set, depth)
+    context.run(current_deps.set, deps)
     return context
+
+
+def running_loop() -> Any:
+    """Returns the event loop that runs this code: of asyncio, or the token of trio's; None if there is none."""
+    if "asyncio" not in sys.modules and "trio" not in sys.modules:
+        return None
+    from ._loops import running
+
+    return running()
 
 
 def own_loop(context: contextvars.Context) -> asyncio.AbstractEventLoop:
@@ -109,12 +121,17 @@ def start_thread(
 def submit(
     function: Callable[..., Coroutine[Any, Any, Any]],
     arguments: tuple[Any, ...],
-    loop: asyncio.AbstractEventLoop,
+    loop: asyncio.AbstractEventLoop | Any,
     done: Callable[[Any], object],
 ) -> Callable[[], None]:
-    """Starts a task in a loop of another thread, and returns the function that cancels it."""
+    """Starts a task in a loop of another thread, and returns the function that cancels it. The loop is one of asyncio, or the token of
+    trio's."""
     import asyncio
 
+    if not isinstance(loop, asyncio.AbstractEventLoop):
+        from ._loops import submit_to_trio
+
+        return submit_to_trio(function, arguments, loop, done)
     work = function(*arguments)
     try:
         future = asyncio.run_coroutine_threadsafe(work, loop)

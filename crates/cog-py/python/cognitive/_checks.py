@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 import enum
@@ -11,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _cognitive, _types
+from . import _cognitive, _deps, _schema, _types
 from ._errors import DataError
 from ._fields import fields_of, hints_of, is_pydantic
 
@@ -21,10 +22,47 @@ Violations = list[tuple[str, str]]
 _DESCRIBED = (Any, object, None, types.NoneType, str, int, float, bool, decimal.Decimal, dict, list, tuple, Mapping, Sequence)
 
 
-def native_checks(kind: Any, functions: Sequence[Callable[..., Any]], input: Any) -> list[_cognitive.NativeCheck]:
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """A function that checks an answer.
+
+    Attributes:
+        fields: The fields of the input that it takes.
+        deps: The parameters that receive the ``deps`` of a run, with their types.
+    """
+
+    function: Callable[..., Any]
+    fields: tuple[str, ...]
+    deps: dict[str, Any]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Check:
+        """Raises ``TypeError`` if the function takes no answer."""
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters or parameters[0].kind is parameters[0].KEYWORD_ONLY:
+            raise TypeError(f"{function.__name__}: a check takes the answer, and then fields of the input by their names")
+        try:
+            deps = _deps.parameters_of(_schema.hints_of_function(function, function.__name__))
+        except TypeError:
+            deps = {}
+        names = [parameter.name for parameter in parameters[1:]]
+        return cls(function, tuple(name for name in names if name not in deps), deps)
+
+    def call(self, answer: Any, input: Any) -> Any:
+        """Calls the function with an answer, and with the fields of the input that it takes."""
+        found = _deps.arguments(self.function.__name__, self.deps)
+        for name in self.fields:
+            if isinstance(input, Mapping) and name in input:
+                found[name] = input[name]
+            elif hasattr(input, name) and not isinstance(input, Mapping):
+                found[name] = getattr(input, name)
+        return self.function(answer, **found)
+
+
+def native_checks(kind: Any, functions: Sequence[Check], input: Any) -> list[_cognitive.NativeCheck]:
     """Returns the checks of a run: of the type, and of the functions. ``input`` is what they may compare the answer with."""
     checks = _Checks(kind, functions, input)
-    is_async = any(map(inspect.iscoroutinefunction, functions))
+    is_async = any(inspect.iscoroutinefunction(check.function) for check in functions)
     return [_cognitive.NativeCheck(checks.in_loop if is_async else checks.in_thread, is_async=is_async)]
 
 
@@ -48,38 +86,26 @@ def may_refuse(kind: Any, seen: frozenset[Any] = frozenset()) -> bool:
     return kind is not datetime.date
 
 
-def names_of(function: Callable[..., Any]) -> list[str]:
-    """Returns the fields of the input that a check takes, after the answer.
-
-    Raises:
-        TypeError: It takes no answer.
-    """
-    parameters = list(inspect.signature(function).parameters.values())
-    if not parameters or parameters[0].kind is parameters[0].KEYWORD_ONLY:
-        raise TypeError(f"{function.__name__}: a check takes the answer, and then fields of the input by their names")
-    return [parameter.name for parameter in parameters[1:]]
-
-
 class _Checks:
-    def __init__(self, kind: Any, functions: Sequence[Callable[..., Any]], input: Any) -> None:
+    def __init__(self, kind: Any, functions: Sequence[Check], input: Any) -> None:
         self.kind = kind
         self.functions = functions
         self.input = input
 
     def in_thread(self, data: Any, text: str) -> Violations:
         value, violations = self.converted(data, text)
-        for function in () if violations else self.functions:
+        for check in () if violations else self.functions:
             try:
-                function(value, **self.fields(function))
+                check.call(value, self.input)
             except (ValueError, AssertionError) as error:
                 violations += self.violations(error)
         return violations
 
     async def in_loop(self, data: Any, text: str) -> Violations:
         value, violations = self.converted(data, text)
-        for function in () if violations else self.functions:
+        for check in () if violations else self.functions:
             try:
-                done = function(value, **self.fields(function))
+                done = check.call(value, self.input)
                 if inspect.isawaitable(done):
                     await done
             except (ValueError, AssertionError) as error:
@@ -100,16 +126,6 @@ class _Checks:
         if isinstance(error, DataError):
             return [(error.path, error.reason)]
         return _types.violations_of(error, path) or [(path, str(error) or type(error).__name__)]
-
-    def fields(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Returns the fields of the input that a check takes."""
-        found = {}
-        for name in names_of(function):
-            if isinstance(self.input, Mapping) and name in self.input:
-                found[name] = self.input[name]
-            elif hasattr(self.input, name) and not isinstance(self.input, Mapping):
-                found[name] = getattr(self.input, name)
-        return found
 
 
 def _place(error: DataError) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import _html
 
 if TYPE_CHECKING:
-    from ._runtime import ChunkStream
+    from ._stream import ChunkStream
 
 #: The minimum time between two updates, in seconds.
 _PAUSE = 0.1

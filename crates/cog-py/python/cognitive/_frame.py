@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._functions import ModuleFunction, default_runtime
+from ._runtime import lists_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame")
 
 
+@lists_options
 def frame(
     module: Any,
     df: Frame,
@@ -98,7 +100,8 @@ class _Pandas:
         import pandas
 
         def column(name: str) -> list[Any]:
-            series = self.df[name]
+            # A name may be a number, and others may be there twice.
+            series = self.df.iloc[:, self.names.index(name)]
             return [None if missing else value for value, missing in zip(series, _missing(pandas, series))]
 
         return _inputs(input, fields, self.names, column, len(self.df))

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ._errors import CognitiveError
-from ._runtime import CognitiveRuntime
+from ._runtime import CognitiveRuntime, lists_options
 
 if TYPE_CHECKING:
     import inspect
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._cognitive import Module, Result
-    from ._runtime import ChunkStream, RunOptions
+    from ._runtime import RunOptions
+    from ._stream import ChunkStream
 
 #: Built-in types, which an import must not hide. ``cog types --stubs`` has the same list.
 _TYPES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str"})
@@ -71,10 +72,11 @@ class ModuleFunction:
         """Runs the module, and returns its chunks: for ``for`` and for ``async for``."""
         return self.runtime.execute_stream(self._module.name, _input(input, inputs), **self._options)
 
+    @lists_options
     def with_options(
         self, *, runtime: CognitiveRuntime | None = None, **options: Unpack[RunOptions]
     ) -> ModuleFunction:
-        """Returns the function with a runtime and options of its runs, such as ``provider`` and ``timeout``."""
+        """Returns the function with a runtime and options of its runs, such as ``provider`` (``RunOptions``)."""
         return ModuleFunction(self._module, runtime or self._runtime, {**self._options, **options})
 
     @property

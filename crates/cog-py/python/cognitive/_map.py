@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Sized
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._cognitive import Result
 from ._errors import CognitiveError
+from ._loops import all_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -100,12 +100,7 @@ async def map_rows_async(
             bar.add(results[index])
 
     with Progress(progress, _length(rows)) as bar:
-        workers = [asyncio.ensure_future(work()) for _ in range(concurrency)]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
+        await all_of([work] * concurrency)
     return [results[index] for index in range(len(results))]
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _types
 from ._errors import DataError
 from ._fields import fields_of, hints_of, is_pydantic, is_typed_dict
+from ._stream import Closing
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._cognitive import Result
-    from ._runtime import ChunkStream
+    from ._stream import ChunkStream
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class Partial(Generic[T]):
     text: str = ""
 
 
-class PartialStream(Generic[T]):
+class PartialStream(Closing, Generic[T]):
     """The answer of a task as it arrives. Closing or dropping it cancels the run, and so does a consumer that is cancelled."""
 
     def __init__(self, chunks: ChunkStream, kind: Any) -> None:
@@ -63,7 +63,6 @@ class PartialStream(Generic[T]):
         self._chunks.display()
 
     def close(self) -> None:
-        """Cancels the run, unless it has ended."""
         self._chunks.close()
 
     def __iter__(self) -> Self:
@@ -101,22 +100,6 @@ class PartialStream(Generic[T]):
             return None
         value: Any = result.data
         return Partial(value, frozenset(_paths(self._growing.without_wrapper(chunk["data"]))))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Growing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
-from . import _cognitive
+from ._runtime import lists_options
 
 # The variable with a default is new in the type checkers' package only.
 if TYPE_CHECKING:
@@ -46,15 +46,19 @@ class Pending(Generic[_Data]):
         calls: The calls that wait.
     """
 
-    def __init__(self, halted: dict[str, Any], origin: tuple[CognitiveRuntime, _AnyModule | None] | None, kind: Any) -> None:
+    def __init__(self, halted: dict[str, Any], origin: tuple[CognitiveRuntime, _AnyModule | None, RunOptions] | None, kind: Any) -> None:
         self.id: str = halted["id"]
         call = PendingCall(halted["tool"], halted["arguments"], halted["call_id"], halted.get("part"))
         self.calls: tuple[PendingCall, ...] = (call,)
         self._origin = origin
         self._kind = kind
 
+    @lists_options
     def approve(self, **options: Unpack[RunOptions]) -> Result[_Data]:
-        """Executes the calls, and continues the run to its result.
+        """Executes the calls, and continues the run to its result, with its ``tools``, ``deps`` and ``hooks``.
+
+        Args:
+            options: The options of the run (``RunOptions``).
 
         Raises:
             CognitiveError: E4014 if the run has continued already.
@@ -62,8 +66,9 @@ class Pending(Generic[_Data]):
         """
         return self._continue(options, confirm="YES")
 
+    @lists_options
     def deny(self, **options: Unpack[RunOptions]) -> Result[_Data]:
-        """Continues the run without the calls; the model learns that they were denied. Raises as ``approve``."""
+        """Continues the run without the calls; the model learns that they were denied. Takes the options of a run (``RunOptions``), and raises as ``approve``."""
         return self._continue(options, deny=True)
 
     async def approve_async(self, **options: Unpack[RunOptions]) -> Result[_Data]:
@@ -75,14 +80,16 @@ class Pending(Generic[_Data]):
         return await self._continue_async(options, deny=True)
 
     def _continue(self, options: RunOptions, **decision: Any) -> Result[Any]:
-        runtime, module = self._runtime()
-        return self._typed(runtime.continue_run(self.id, module=module, **decision, **options))
+        runtime, module, objects = self._runtime()
+        given: Any = {**objects, **options, **decision}
+        return self._typed(runtime.continue_run(self.id, module=module, **given))
 
     async def _continue_async(self, options: RunOptions, **decision: Any) -> Result[Any]:
-        runtime, module = self._runtime()
-        return self._typed(await runtime.continue_run_async(self.id, module=module, **decision, **options))
+        runtime, module, objects = self._runtime()
+        given: Any = {**objects, **options, **decision}
+        return self._typed(await runtime.continue_run_async(self.id, module=module, **given))
 
-    def _runtime(self) -> tuple[CognitiveRuntime, _AnyModule | None]:
+    def _runtime(self) -> tuple[CognitiveRuntime, _AnyModule | None, RunOptions]:
         if self._origin is None:
             raise RuntimeError(f"the result has no runtime; use runtime.continue_run({self.id!r}, ...)")
         return self._origin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
 import secrets
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from . import _cognitive
 from ._cognitive import ModelRequest
+from ._loops import sleep
 
 #: The seconds after which a provider looks again whether its parts were read.
 PAUSE = 0.01
@@ -131,11 +131,11 @@ class _Respond:
         async with contextlib.aclosing(reply):
             async for part in reply:
                 while not parts.push(self.checked(part)):
-                    await asyncio.sleep(PAUSE)
+                    await sleep(PAUSE)
                 if isinstance(part, Reply):
                     return
         while not parts.push(Reply()):
-            await asyncio.sleep(PAUSE)
+            await sleep(PAUSE)
 
     def end(self, reply: object, parts: _cognitive.ReplyParts) -> None:
         """Puts the last part."""

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from . import _cognitive
+from ._stream import ChunkStream
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
 
-    from typing_extensions import Self, TypeAlias, Unpack
+    from typing_extensions import TypeAlias, Unpack
 
     from ._journal import BatchReport
     from ._cognitive import Budget, Module, Report, Result, Verdict
+    from ._hooks import Hooks
     from ._task import ModuleFiles
     from ._provider import Provider
 
     _AnyModule: TypeAlias = str | os.PathLike[str] | Module | ModuleFiles
+
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
 
 
 class _Options(TypedDict, total=False):
@@ -76,6 +79,10 @@ class _Options(TypedDict, total=False):
     """The maximum number of tool calls."""
     handoff_to: str | None
     """The agent that the run hands over to."""
+    deps: Any
+    """The object that tools and checks receive in their parameter ``Deps[T]``."""
+    hooks: Hooks | Sequence[Hooks] | None
+    """What learns of the calls of this run, in addition to the runtime's hooks."""
 
 
 class RunOptions(_Options, total=False):
@@ -85,14 +92,23 @@ class RunOptions(_Options, total=False):
     """Tools of this run, in addition to the runtime's."""
 
 
+
+def lists_options(function: Function) -> Function:
+    """Adds the names of the options of a run to a docstring, so that ``help`` shows them."""
+    names = ", ".join(f"``{name}``" for name in RunOptions.__annotations__)
+    if function.__doc__:
+        function.__doc__ = function.__doc__.replace("(``RunOptions``)", f"(``RunOptions``): {names}")
+    return function
+
+
 #: The options that an answer depends on.
 _ANSWER_OPTIONS = frozenset({
     "provider", "model", "temperature", "max_tokens", "seed", "stop", "messages", "instructions", "ask", "effort", "verbosity", "strict",
 })
 #: What refuses runs: ``cognitive.testing`` sets it.
 _guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None
-#: What stores results and returns stored ones: ``cognitive.testing`` sets it.
-_cassette: Callable[[CognitiveRuntime], _cognitive.Runtime] | None = None
+#: What records the replies of vendors, and replays them: ``cognitive.testing`` sets it.
+_cassette: Callable[[CognitiveRuntime, Mapping[str, Any]], _cognitive.Runtime] | None = None
 
 
 class CognitiveRuntime:
@@ -110,6 +126,7 @@ class CognitiveRuntime:
         strict: Whether every repair of an answer is a violation.
         modules: Directories of further modules, or directories that contain modules.
         tools: Functions that models may call, if the manifest of the module allows it (``Tool``).
+        hooks: What learns of calls and runs, such as for a log (``Hooks``).
         providers: Providers of the program by name (``Provider``). ``provider``, ``LLM_PROVIDER`` or a run names the one that is
             called; otherwise they are called in this order.
     """
@@ -126,20 +143,23 @@ class CognitiveRuntime:
         modules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         tools: Iterable[Callable[..., Any]] = (),
         providers: Mapping[str, Provider] | None = None,
+        hooks: Hooks | Sequence[Hooks] = (),
     ) -> None:
         self._own = tuple(providers or ())
+        self._hooks = _hooks_of(hooks)
         self._chosen = provider
-        self._native = _cognitive.Runtime(
-            streaming=streaming,
-            multimodal=multimodal,
-            provider=provider,
-            model=model,
-            timeout=timeout,
-            strict=strict,
-            modules=[modules] if isinstance(modules, (str, os.PathLike)) else list(modules),
-            tools=_native_tools(tools),
-            providers=_native_providers(providers),
-        )
+        self._arguments: dict[str, Any] = {
+            "streaming": streaming,
+            "multimodal": multimodal,
+            "provider": provider,
+            "model": model,
+            "timeout": timeout,
+            "strict": strict,
+            "modules": [modules] if isinstance(modules, (str, os.PathLike)) else list(modules),
+            "tools": _native_tools(tools),
+            "providers": _native_providers(providers),
+        }
+        self._native = _cognitive.Runtime(**self._arguments)
 
     def names(self) -> list[str]:
         """The names of all modules, as ``cog list`` finds them."""
@@ -163,27 +183,32 @@ class CognitiveRuntime:
         """
         return self._native.validate(module, level)
 
+    @lists_options
     def render(
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> dict[str, Any]:
         """Returns what a run would send, without sending it: the messages, the request, and what the provider does not
-        enforce. It is what ``cog render`` prints as JSON. The key is not in it.
+        enforce. It is what ``cog render`` prints as JSON. The key is not in it. It takes the options of a run (``RunOptions``).
 
         Raises:
             CognitiveError: The run would be refused before the provider is called.
         """
-        return self._native.render(module, input, _native_options(options, module, input))
+        return self._native.render(module, input, self._native_options(options, module, input))
 
-    @property
-    def _runs(self) -> _cognitive.Runtime:
-        """What starts runs: the native part, or the cassette of a test around it."""
-        return self._native if _cassette is None else _cassette(self)
-
-    def _permitted(self, options: RunOptions, module: object = None, input: Any = None) -> Mapping[str, object]:
-        """Returns the options of a run for the native part, unless a test refuses the run."""
-        if _guard is not None and _cassette is None:
+    def _starter_of_runs(self, options: RunOptions) -> _cognitive.Runtime:
+        """Returns what starts a run with these options: the native part, or the one of a test with a cassette. A test may refuse it."""
+        if _cassette is not None:
+            return _cassette(self, options)
+        if _guard is not None:
             _guard(self, options)
-        return _native_options(options, module, input)
+        return self._native
+
+    def _native_options(self, options: RunOptions, module: object, input: Any) -> Mapping[str, object]:
+        """Returns the options of a run for the native part, with the hooks of the runtime."""
+        native = _native_options(options, module, input)
+        if self._hooks:
+            native["hooks"] = [*self._hooks, *_hooks_of(options.get("hooks"))]
+        return native
 
     def verify(
         self,
@@ -204,6 +229,7 @@ class CognitiveRuntime:
         """
         return self._native.verify(document, kind, module)
 
+    @lists_options
     def execute(
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
@@ -213,10 +239,7 @@ class CognitiveRuntime:
             module: A name, a path, or a loaded module.
             input: The input: a dict, a dataclass or a Pydantic model. A text becomes the text field of the module's input. In
                 it, bytes become media, and ``pathlib.Path`` objects become files.
-            options: ``provider``, ``model``, ``timeout``, ``temperature``, ``max_tokens``, ``seed``, ``stop``, ``effort``,
-                ``verbosity``, ``service_tier``, ``messages``, ``instructions``, ``tools``, ``retries`` or ``max_attempts``,
-                ``budget``, ``cache``, ``trace_id``, ``strict``, ``on_violation``, ``chunk_type``, ``ask``, ``risk``,
-                ``max_tool_rounds``, ``max_tool_calls`` and ``handoff_to``, as ``RunOptions`` describes them.
+            options: The options of the run (``RunOptions``).
 
         Returns:
             The result, also of a run that failed: ``result.ok`` says which, and ``result.raise_for_error()`` raises.
@@ -225,48 +248,51 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        native = self._permitted(options, module, input)
+        runs, native = self._starter_of_runs(options), self._native_options(options, module, input)
         if "gevent" in sys.modules:
             from . import _gevent
 
             if _gevent.is_active():
-                result = _gevent.finished(lambda notify: self._runs.start(module, input, native, notify))
-                return self._kept(result, module)
-        return self._kept(self._runs.execute(module, input, native), module)
+                result = _gevent.finished(lambda notify: runs.start(module, input, native, notify))
+                return self._kept(result, module, options)
+        return self._kept(runs.execute(module, input, native), module, options)
 
+    @lists_options
     async def execute_async(
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
-        """Runs a module as ``execute`` does, without blocking the event loop. Cancelling the task cancels the run."""
-        return self._kept(await self._finished(module, input, options), module)
+        """Runs a module as ``execute`` does, with its options (``RunOptions``), without blocking the event loop. Cancelling the task
+        cancels the run."""
+        return self._kept(await self._finished(module, input, options), module, options)
 
-    def _kept(self, result: Result, module: _AnyModule | None) -> Result:
-        """Lets ``result.pending`` continue the run. A module by its name is stored with the halted run."""
-        if not result.ok:
-            result._set_origin((self, None if isinstance(module, (str, os.PathLike)) else module))
+    def _kept(self, result: Result, module: _AnyModule | None, options: RunOptions) -> Result:
+        """Lets ``result.pending`` continue the run. A module by its name is stored with the halted run, and so are its options, except
+        those that are objects of the program."""
+        error = result.error
+        if error is not None and error.code == "E4007":
+            objects = {name: options[name] for name in ("tools", "deps", "hooks") if name in options}
+            result._set_origin((self, None if isinstance(module, (str, os.PathLike)) else module, objects))
         return result
 
     async def _finished(self, module: _AnyModule | _cognitive.Halted, input: Any, options: RunOptions) -> Result:
         """Starts a run, and waits for its result."""
-        import asyncio
+        from ._loops import waiter
 
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Result] = loop.create_future()
-        call = self._runs.start(
-            module,
-            input,
-            self._permitted(options, module, input),
-            lambda result: loop.call_soon_threadsafe(_settle, done, result),
-        )
+        done = waiter()
+        native = self._native_options(options, module, input)
+        call = self._starter_of_runs(options).start(module, input, native, done.set)
         try:
-            return await done
+            result: Result = await done.wait()
+            return result
         finally:
             call.cancel()
 
+    @lists_options
     def execute_stream(
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> ChunkStream:
         """Runs a module, and returns its chunks: for ``for`` and for ``async for``. The run starts when the first one is read.
+        It takes the options of a run (``RunOptions``).
 
         The first chunk raises ``CognitiveError`` if the run is refused before the provider is called.
 
@@ -274,14 +300,15 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        chunks = self._runs.stream(module, input, self._permitted(options, module, input))
-        return ChunkStream(chunks, lambda result: self._kept(result, module))
+        chunks = self._starter_of_runs(options).stream(module, input, self._native_options(options, module, input))
+        return ChunkStream(chunks, lambda result: self._kept(result, module, options))
 
     #: Short names of the methods that the specification names.
     run = execute
     arun = execute_async
     stream = execute_stream
 
+    @lists_options
     def map(
         self,
         module: _AnyModule,
@@ -309,22 +336,22 @@ class CognitiveRuntime:
         from ._map import map_rows
 
         results = map_rows(rows, concurrency, self._starter(module, options), progress=progress)
-        return [self._kept(result, module) for result in results]
+        return [self._kept(result, module, options) for result in results]
 
     def _starter(
         self, module: _AnyModule, options: RunOptions
     ) -> Callable[[Any, Callable[[Any], object]], _cognitive.Call]:
         """Returns what starts the run of a row, and then notifies of its end."""
-        loaded, native, checks = self.load(module), self._permitted(options), _checks_of(module)
-        # A cassette knows a task by its files, which the loaded module does not have.
-        target = loaded if _cassette is None else module
+        loaded, checks = self.load(module), _checks_of(module, options)
+        runs, native = self._starter_of_runs(options), self._native_options(options, None, None)
 
         def start(row: Any, notify: Callable[[Any], object]) -> _cognitive.Call:
             own = native if checks is None else {**native, "checks": checks(row)}
-            return self._runs.start(target, row, own, notify)
+            return runs.start(loaded, row, own, notify)
 
         return start
 
+    @lists_options
     def batch(
         self,
         module: _AnyModule,
@@ -373,6 +400,7 @@ class CognitiveRuntime:
             retry_failed=retry_failed,
         )
 
+    @lists_options
     async def amap(
         self,
         module: _AnyModule,
@@ -382,14 +410,15 @@ class CognitiveRuntime:
         progress: bool = False,
         **options: Unpack[RunOptions],
     ) -> list[Result]:
-        """Runs a module for each input as ``map`` does, without blocking the event loop."""
+        """Runs a module for each input as ``map`` does, with the options of a run (``RunOptions``), without blocking the event loop."""
         from ._map import map_rows_async
 
         loaded = self.load(module)
-        target = loaded if _checks_of(module) is None else module
+        target = loaded if _checks_of(module, options) is None else module
         results = await map_rows_async(rows, concurrency, lambda row: self._finished(target, row, options), progress=progress)
-        return [self._kept(result, module) for result in results]
+        return [self._kept(result, module, options) for result in results]
 
+    @lists_options
     def continue_run(
         self,
         id: str,
@@ -406,13 +435,16 @@ class CognitiveRuntime:
             confirm: The text that a person typed. Only ``"YES"`` confirms the call; otherwise the run stays halted.
             deny: The call is not executed, and the model continues without it.
             module: The module, if it is not found by its name: one that ``task`` made, or one at another path.
+            options: The options of the run (``RunOptions``).
 
         Raises:
             CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
         """
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return self._kept(self._runs.execute(halted, None, self._permitted(options, module)), module)
+        runs, native = self._starter_of_runs(options), self._native_options(options, module, None)
+        return self._kept(runs.execute(halted, None, native), module, options)
 
+    @lists_options
     async def continue_run_async(
         self,
         id: str,
@@ -422,132 +454,20 @@ class CognitiveRuntime:
         module: _AnyModule | None = None,
         **options: Unpack[RunOptions],
     ) -> Result:
-        """Continues a run as ``continue_run`` does, without blocking the event loop."""
+        """Continues a run as ``continue_run`` does, with its options (``RunOptions``), without blocking the event loop."""
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return self._kept(await self._finished(halted, None, options), module)
+        return self._kept(await self._finished(halted, None, options), module, options)
 
     def __repr__(self) -> str:
         return f"<CognitiveRuntime: {self._native.note}>"
 
 
-class ChunkStream:
-    """The chunks of a run, each as a dict. Closing or dropping it cancels the run.
-
-    >>> for chunk in runtime.execute_stream("code-reviewer", {"code": "eval(input())"}):
-    ...     print(chunk)
-    """
-
-    def __init__(self, chunks: _cognitive.Chunks, kept: Callable[[Result], Result]) -> None:
-        self._chunks = chunks
-        self._kept = kept
-
-    @property
-    def result(self) -> Result | None:
-        """The result of the run; None before the last chunk was read."""
-        result = self._chunks.result
-        return None if result is None else self._kept(result)
-
-    @property
-    def data(self) -> Any:
-        """The answer so far; None before its first chunk."""
-        result = self.result
-        if result is None:
-            return self._chunks.data
-        return result.data if result.ok else result.partial_data
-
-    def display(self) -> None:
-        """Shows the answer in a notebook while it arrives. ``result`` is available then."""
-        from ._display import display
-
-        display(self)
-
-    def close(self) -> None:
-        """Cancels the run, unless it has ended."""
-        self._chunks.close()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> dict[str, Any]:
-        chunk = self._next()
-        if chunk is None:
-            raise StopIteration
-        return chunk
-
-    def _next(self) -> dict[str, Any] | None:
-        if "gevent" in sys.modules:
-            from . import _gevent
-
-            if _gevent.is_active():
-                chunk: dict[str, Any] | None = _gevent.next_chunk(self._chunks)
-                return chunk
-        return self._chunks.next()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> dict[str, Any]:
-        while (chunk := self._chunks.take()) is None:
-            if self._chunks.is_over:
-                raise StopAsyncIteration
-            await _ready(self._chunks)
-        return chunk
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-async def _ready(chunks: _cognitive.Chunks) -> None:
-    """Waits until there is a chunk, or no further one."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-
-    def notify() -> None:
-        loop.call_soon_threadsafe(_settle, ready, None)
-
-    if chunks.wake(notify):
-        return
-    try:
-        await ready
-    except BaseException:
-        # A consumer that is cancelled reads no further chunk, and the traceback may keep the stream for long.
-        chunks.close()
-        raise
-    finally:
-        chunks.forget(notify)
-
-
-def _settle(future: asyncio.Future[Any], value: object) -> None:
-    """Sets the result or the exception of a future, unless its task was cancelled."""
-    if future.done():
-        return
-    if isinstance(value, BaseException):
-        future.set_exception(value)
-    else:
-        future.set_result(value)
-
-
 def _native_tools(tools: Iterable[Callable[..., Any]]) -> list[_cognitive.NativeTool]:
     if isinstance(tools, (list, tuple)) and not tools:
         return []
-    from ._tool import native_tools
+    from ._tool import native_tools, tools_of
 
-    return native_tools(tools)
+    return native_tools(tools_of(tools))
 
 
 def _native_providers(providers: Mapping[str, Provider] | None) -> list[_cognitive.NativeProvider]:
@@ -558,35 +478,65 @@ def _native_providers(providers: Mapping[str, Provider] | None) -> list[_cogniti
     return native_providers(providers)
 
 
-def _native_options(options: RunOptions, module: object = None, input: Any = None) -> Mapping[str, object]:
-    """Compiles the tools and the checks of a run.
+def _native_options(options: RunOptions, module: object = None, input: Any = None, *, is_run: bool = True) -> dict[str, object]:
+    """Compiles the tools and the checks of a run, or of a task if this is no run.
 
     Raises:
-        TypeError: There is no option of this name.
+        TypeError: There is no option of this name, or a tool or a check cannot use ``deps``.
         ValueError: ``retries`` is out of range.
     """
     native: dict[str, object] = dict(options)
     if unknown := native.keys() - RunOptions.__optional_keys__:
         raise TypeError(_unknown_option(min(unknown)))
     if (tools := options.get("tools")) is not None:
-        native["tools"] = _native_tools(tools)
+        native["tools"] = _tools_of_run(tools, options.get("deps"), is_run)
+    if (hooks := options.get("hooks")) is not None:
+        native["hooks"] = list(_hooks_of(hooks))
     if (retries := native.pop("retries", None)) is not None:
         if not isinstance(retries, int) or not 0 <= retries <= 9:
             raise ValueError(f"retries: found {retries!r}; allowed: 0 to 9")
         if native.get("max_attempts") is not None:
             raise ValueError("retries: max_attempts says the same; give one of them")
         native["max_attempts"] = retries + 1
-    if (checks := _checks_of(module)) is not None:
+    if (checks := _checks_of(module, options)) is not None:
         native["checks"] = checks(input)
     return native
 
 
-def _checks_of(module: object) -> Callable[[Any], list[_cognitive.NativeCheck]] | None:
+def _tools_of_run(tools: Iterable[Callable[..., Any]], deps: Any, is_run: bool) -> list[_cognitive.NativeTool]:
+    if isinstance(tools, (list, tuple)) and not tools:
+        return []
+    from ._tool import check_deps, native_tools, tools_of
+
+    made = tools_of(tools)
+    if is_run:
+        check_deps(made, deps)
+    return native_tools(made)
+
+
+def _hooks_of(hooks: Hooks | Sequence[Hooks] | None) -> tuple[Hooks, ...]:
+    """Returns hooks as a tuple.
+
+    Raises:
+        TypeError: One of them is something else.
+    """
+    if hooks is None or hooks == ():
+        return ()
+    from ._hooks import Hooks
+
+    all_hooks = (hooks,) if isinstance(hooks, Hooks) else tuple(hooks)
+    for one in all_hooks:
+        if not isinstance(one, Hooks):
+            raise TypeError(f"hooks: found {type(one).__name__}; allowed: objects of subclasses of Hooks")
+    return all_hooks
+
+
+def _checks_of(module: object, options: RunOptions) -> Callable[[Any], list[_cognitive.NativeCheck]] | None:
     """Returns what makes the checks of a run of this module, with its input; None if it has none."""
-    if isinstance(module, str):
+    checks: Any = None if isinstance(module, str) else getattr(module, "__cognitive_checks__", None)
+    if checks is None:
         return None
-    checks: Callable[[Any], list[_cognitive.NativeCheck]] | None = getattr(module, "__cognitive_checks__", None)
-    return checks
+    return lambda input: checks(input, options.get("deps"))
 
 
 def _unknown_option(name: str) -> str:

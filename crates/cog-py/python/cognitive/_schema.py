@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, get_args, get_origin
 
+from . import _deps
 from ._fields import fields_of, hints_of, is_pydantic, qualifier
 
 #: The formats of JSON Schema require a zone, which times of Python need not have.
@@ -65,6 +66,8 @@ class Parameters(NamedTuple):
     """The type of each parameter."""
     schema: dict[str, Any]
     """The JSON Schema of the object that has them as members."""
+    deps: dict[str, Any]
+    """The parameters that receive the ``deps`` of a run, with their types."""
 
 
 def parameters(function: Callable[..., Any], name: str, *, takes_media: bool = False) -> Parameters:
@@ -73,7 +76,8 @@ def parameters(function: Callable[..., Any], name: str, *, takes_media: bool = F
     Raises:
         TypeError: A parameter has no annotation, or one that JSON cannot represent.
     """
-    hints = _hints(function, name)
+    hints = hints_of_function(function, name)
+    deps = _deps.parameters_of(hints)
     found: dict[str, Any] = {}
     writer = _Writer(takes_media)
     properties: dict[str, Any] = {}
@@ -85,11 +89,13 @@ def parameters(function: Callable[..., Any], name: str, *, takes_media: bool = F
         if parameter.name not in hints:
             hint = "; pass a bound method" if parameter.name == "self" else ""
             raise TypeError(f"{path}: the parameter has no annotation{hint}")
+        if parameter.name in deps:
+            continue
         found[parameter.name] = hints[parameter.name]
         properties[parameter.name] = _with_default(writer.schema(hints[parameter.name], path), parameter.default)
         if parameter.default is parameter.empty:
             required.append(parameter.name)
-    return Parameters(found, writer.document(_object(properties, required)))
+    return Parameters(found, writer.document(_object(properties, required)), deps)
 
 
 def schema_of(annotation: Any, path: str, *, takes_media: bool = False) -> dict[str, Any]:
@@ -104,10 +110,15 @@ def schema_of(annotation: Any, path: str, *, takes_media: bool = False) -> dict[
 
 def return_type(function: Callable[..., Any], name: str) -> Any:
     """Returns the annotation of the return value of a function, None if it has none."""
-    return _hints(function, name).get("return")
+    return hints_of_function(function, name).get("return")
 
 
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+def hints_of_function(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Returns the annotations of a function, or of what a class calls.
+
+    Raises:
+        TypeError: One of them cannot be found.
+    """
     target: Any = function
     if not (inspect.isfunction(function) or inspect.ismethod(function)) and not isinstance(function, type):
         target = type(function).__call__

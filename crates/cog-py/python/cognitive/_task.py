@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypedDict, TypeVar, overload
 
-from . import _checks, _cognitive, _schema, _types
+from . import _checks, _cognitive, _deps, _schema, _types
 from ._functions import default_runtime
-from ._runtime import RunOptions, _native_options, _Options
+from ._runtime import RunOptions, _native_options, _Options, lists_options
 from ._tool import EFFECTS, Tool
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ._cognitive import Module, Result
     from ._journal import BatchReport
     from ._partial import PartialStream
-    from ._runtime import ChunkStream, CognitiveRuntime
+    from ._runtime import CognitiveRuntime
+    from ._stream import ChunkStream
 
     P = ParamSpec("P")
 else:
@@ -107,14 +108,16 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
     __name__: str
     __qualname__: str
 
-    def __init__(self, files: ModuleFiles, source: Callable[..., Any], kind: Any, checks: Iterable[Callable[..., Any]] = ()) -> None:
+    def __init__(self, files: ModuleFiles, source: Callable[..., Any], kind: Any) -> None:
         super().__init__(files.name, files.files)
         # It has the name, the docstring and the signature of its source.
         wrapper: Any = self
         functools.update_wrapper(wrapper, source, updated=())
         self._source = source
         self._kind = kind
-        self._checks = list(checks)
+        self._checks: list[_checks.Check] = []
+        #: The parameters that are the ``deps`` of a call.
+        self._deps = {} if isinstance(source, type) else _deps.parameters_of(_schema.hints_of_function(source, files.name))
         self._is_checked = _checks.may_refuse(kind.kind if isinstance(kind, _types.Wrapped) else kind)
         self._runtime: CognitiveRuntime | None = None
         self._options: RunOptions = {}
@@ -122,17 +125,20 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Result[T | None]:
         """Runs the task, and returns the result with confidence, cost and warnings, also if the run failed. ``data`` has the
         type of the answer."""
-        result = self.runtime.execute(self, self._input(args, kwargs), **self._options)
+        input, options = self._bound(args, kwargs)
+        result = self.runtime.execute(self, input, **options)
         return result.typed(self._kind)
 
     async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Result[T | None]:
         """Returns the result as ``run`` does, without blocking the event loop."""
-        result = await self.runtime.execute_async(self, self._input(args, kwargs), **self._options)
+        input, options = self._bound(args, kwargs)
+        result = await self.runtime.execute_async(self, input, **options)
         return result.typed(self._kind)
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
         """Returns the answer as a call does, without blocking the event loop."""
-        result = await self.runtime.execute_async(self, self._input(args, kwargs), **self._options)
+        input, options = self._bound(args, kwargs)
+        result = await self.runtime.execute_async(self, input, **options)
         answer: T = result.raise_for_error().as_type(self._kind)
         return answer
 
@@ -149,7 +155,8 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
 
     def chunks(self, *args: P.args, **kwargs: P.kwargs) -> ChunkStream:
         """Runs the task, and returns its chunks: for ``for`` and for ``async for``."""
-        return self.runtime.execute_stream(self, self._input(args, kwargs), **self._options)
+        input, options = self._bound(args, kwargs)
+        return self.runtime.execute_stream(self, input, **options)
 
     def map(self, rows: Iterable[Any], *, concurrency: int = 16, progress: bool = False) -> list[Result[T | None]]:
         """Runs the task for each input, at most ``concurrency`` at once (``CognitiveRuntime.map``)."""
@@ -180,26 +187,38 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
         ...         raise ValueError(f"the prices add up to {sum(receipt.prices)}, and total is {receipt.total}")
 
         Args:
-            function: Takes the answer, and fields of the input by their names. It may be ``async``.
+            function: Takes the answer, fields of the input by their names, and the ``deps`` of the run as a parameter ``Deps[T]``. It may
+                be ``async``.
 
         Raises:
             TypeError: It takes a name that is no field of the input.
         """
         fields = (self.__cognitive_module__.input_schema or {}).get("properties", {})
-        for name in _checks.names_of(function):
+        check = _checks.Check.of(function)
+        for name in check.fields:
             if name not in fields:
                 raise TypeError(f"{self.name}: the check takes {name!r}; the fields of the input are {', '.join(fields)}")
-        self._checks.append(function)
+        self._checks.append(check)
         return function
 
-    def __cognitive_checks__(self, input: Any) -> list[_cognitive.NativeCheck]:
-        """Returns the checks of a run. A runtime calls it."""
+    def __cognitive_checks__(self, input: Any, deps: Any) -> list[_cognitive.NativeCheck]:
+        """Returns the checks of a run. A runtime calls it.
+
+        Raises:
+            TypeError: A check cannot use the ``deps`` of the run.
+        """
+        for check in self._checks:
+            _deps.check(check.function.__name__, check.deps, deps)
         needed = self._is_checked or self._checks
         return _checks.native_checks(self._kind, self._checks, input) if needed else []
 
+    @lists_options
     def with_options(self, *, runtime: CognitiveRuntime | None = None, **options: Unpack[RunOptions]) -> Self:
-        """Returns the task with a runtime and options of its runs, such as ``provider`` and ``timeout``."""
-        other = type(self)(self, self._source, self._kind, self._checks)
+        """Returns the task with a runtime and options of its runs, such as ``provider`` (``RunOptions``)."""
+        # The module is not loaded again, so that a call may have options of its own.
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._checks = list(self._checks)
         other._runtime = runtime or self._runtime
         other._options = {**self._options, **options}
         return other
@@ -209,19 +228,24 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
         """The runtime of the calls: the one of ``with_options``, otherwise ``default_runtime()``."""
         return self._runtime or default_runtime()
 
-    def _input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Returns the input of a call. A default of None means that the field is absent."""
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], RunOptions]:
+        """Returns the input and the options of a call. A default of None means that the field is absent."""
         if isinstance(self._source, type):
             if args:
                 raise TypeError(f"{self.name}: the fields of the input are keyword arguments")
-            return kwargs
+            return kwargs, self._options
         bound = inspect.signature(self._source).bind(*args, **kwargs)
         given = set(bound.arguments)
         bound.apply_defaults()
         found = {name: value for name, value in bound.arguments.items() if name in given or value is not None}
         if any(hasattr(value, "__array_interface__") for value in found.values()):
             found = {name: self._image(name, value) for name, value in found.items()}
-        return found
+        options = self._options
+        for name, kind in self._deps.items():
+            if (given := found.pop(name, None)) is not None:
+                _deps.check(self.name, {name: kind}, given)
+                options = {**options, "deps": given}
+        return found, options
 
     def _image(self, name: str, value: Any) -> Any:
         """Returns an array of NumPy as the image that the parameter takes."""
@@ -250,7 +274,8 @@ class Task(_BaseTask[P, T]):
             CognitiveError: The run failed.
             DataError: The answer does not fit the type.
         """
-        result = self.runtime.execute(self, self._input(args, kwargs), **self._options)
+        input, options = self._bound(args, kwargs)
+        result = self.runtime.execute(self, input, **options)
         answer: T = result.raise_for_error().as_type(self._kind)
         return answer
 
@@ -332,11 +357,12 @@ def task(source: Callable[P, T], /, **options: Unpack[TaskOptions]) -> Task[P, T
 def task(source: None = None, /, **options: Unpack[TaskOptions]) -> _Decorator: ...
 
 
+@lists_options
 def task(source: Any = None, /, **options: Unpack[TaskOptions]) -> Any:
     """Creates a task from a function, or from the type of its answer.
 
     A function gives the input by its parameters, the answer by its return type, and the prompt by its docstring; its body is
-    never executed. A dataclass, a TypedDict or a Pydantic model is the type of the answer.
+    never executed. A parameter ``Deps[T]`` is not for the model: tools and checks receive it. A dataclass, a TypedDict or a Pydantic model is the type of the answer.
 
     >>> @task
     ... def summarize(text: str, sentences: int = 2) -> Summary:
@@ -404,7 +430,7 @@ def _make(
     made: Task[..., Any] | AsyncTask[..., Any] = kind_of_task(ModuleFiles(own, files), source, kind)
     run_options: RunOptions = {**options, "tools": functions} if functions else {**options}  # type: ignore[typeddict-item]
     made._options = run_options
-    _native_options(run_options)
+    _native_options(run_options, is_run=False)
     return made
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from . import _cognitive, _schema
+from . import _cognitive, _deps, _schema
 from ._types import _convert
 
 P = ParamSpec("P")
@@ -22,7 +22,8 @@ EFFECTS = ("network", "filesystem_write", "side_effects", "code_execution")
 class Tool(Generic[P, R]):
     """A function that a model may call, if the manifest of its module allows it.
 
-    The schema of the arguments comes from the annotations, the description from the docstring. A tool is still a function.
+    The schema of the arguments comes from the annotations, the description from the docstring. A parameter ``Deps[T]`` is not for the
+    model: it receives the ``deps`` of the run. A tool is still a function.
 
     Args:
         function: The function; with ``async def``, it runs in the event loop of the run's caller.
@@ -63,7 +64,10 @@ class Tool(Generic[P, R]):
         self.description: str = description or inspect.getdoc(function) or ""
         if not self.description:
             raise ValueError(f"{self.name}: the model needs a description; write a docstring")
-        types, self.parameters = _schema.parameters(function, self.name)
+        found = _schema.parameters(function, self.name)
+        self.parameters = found.schema
+        #: The parameters that receive the ``deps`` of a run.
+        self._deps = found.deps
         self._options: dict[str, Any] = {
             "name": name,
             "description": description,
@@ -76,7 +80,7 @@ class Tool(Generic[P, R]):
         }
         is_async = _is_coroutine_function(function)
         # It does not refer to this object, which would never be freed otherwise.
-        call = _Call(function, self.name, types)
+        call = _Call(function, self.name, found)
         self._native = _cognitive.NativeTool(
             name=self.name,
             description=self.description,
@@ -113,10 +117,10 @@ def _restored(function: Callable[..., Any], options: dict[str, Any]) -> Tool[...
 class _Call:
     """Calls a function with arguments from JSON."""
 
-    def __init__(self, function: Callable[..., Any], name: str, types: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, parameters: _schema.Parameters) -> None:
         self.function = function
         self.name = name
-        self.types = types
+        self.parameters = parameters
 
     def in_thread(self, arguments: dict[str, Any]) -> Any:
         result = self.function(**self.read(arguments))
@@ -130,7 +134,9 @@ class _Call:
         return await self.function(**self.read(arguments))
 
     def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {name: _convert(value, self.types[name], name) for name, value in arguments.items()}
+        types = self.parameters.types
+        read = {name: _convert(value, types[name], name) for name, value in arguments.items()}
+        return {**read, **_deps.arguments(self.name, self.parameters.deps)}
 
 
 @overload
@@ -160,8 +166,8 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return lambda function: Tool(function, **options)
 
 
-def native_tools(tools: Iterable[Callable[..., Any]]) -> list[_cognitive.NativeTool]:
-    """Returns tools for the native part. A plain function becomes a tool.
+def tools_of(tools: Iterable[Callable[..., Any]]) -> list[Tool[..., Any]]:
+    """Returns functions as tools.
 
     Raises:
         ValueError: Two tools have the same name.
@@ -171,7 +177,18 @@ def native_tools(tools: Iterable[Callable[..., Any]]) -> list[_cognitive.NativeT
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"tools: {name!r} is the name of two tools; use @tool(name=...)")
-    return [one._native for one in made]
+    return made
+
+
+def native_tools(tools: Iterable[Tool[..., Any]]) -> list[_cognitive.NativeTool]:
+    """Returns tools for the native part."""
+    return [one._native for one in tools]
+
+
+def check_deps(tools: Iterable[Tool[..., Any]], deps: Any) -> None:
+    """Raises ``TypeError`` if a tool cannot use the ``deps`` of a run."""
+    for one in tools:
+        _deps.check(one.name, one._deps, deps)
 
 
 def _is_coroutine_function(function: Callable[..., Any]) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _batch, _columns
 from ._columns import Items, Leaf, Struct, Type
+from ._runtime import lists_options
 
 try:
     import daft
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["module", "return_dtype"]
 
 
+@lists_options
 def module(
     module: _AnyModule,
     *,

@@ -6,6 +6,9 @@ test, and ``cognitive_calls = "allow"`` in the settings of pytest for all.
 
 from __future__ import annotations
 
+import contextlib
+import pathlib
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the setting."""
+    """Adds the setting and the option."""
     parser.addini("cognitive_calls", 'whether tests may call the models of vendors: "allow" or "refuse"', default="refuse")
+    parser.addoption("--cognitive-record", action="store_true", help="call models, and record the cassettes of tests again")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +39,21 @@ def _cognitive_calls(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with testing.refuse_calls():
         yield
+
+
+@pytest.fixture
+def cognitive_cassette(request: pytest.FixtureRequest) -> Iterator[pathlib.Path]:
+    """A cassette of the test: ``cassettes/FILE/TEST`` next to its file. ``pytest --cognitive-record`` calls the models, and records it."""
+    from . import testing
+
+    name = re.sub(r"[^\w\[\].-]", "_", request.node.name)
+    directory = request.path.parent / "cassettes" / request.path.stem / name
+    records = bool(request.config.getoption("--cognitive-record"))
+    with contextlib.ExitStack() as stack:
+        if records:
+            stack.enter_context(testing.allow_calls())
+        stack.enter_context(testing.cassette(directory, record=records))
+        yield directory
 
 
 @pytest.fixture

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 import pathlib
 import random
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from . import _cognitive, _functions, _journal, _runtime
+from . import _cognitive, _functions, _runtime
 from ._cognitive import ModelRequest
 from ._provider import Provider, Reply, ToolCall
 from ._runtime import CognitiveRuntime
 
-__all__ = ["CassetteMiss", "ModelCallRefused", "TestModel", "allow_calls", "cassette", "refuse_calls", "runtime", "sample", "use"]
+__all__ = ["ModelCallRefused", "TestModel", "allow_calls", "cassette", "refuse_calls", "runtime", "sample", "use"]
 
 #: What precedes the schema of the answer in the prompt.
 _MARK = "must match this JSON Schema:"
@@ -134,134 +134,77 @@ def use(*answers: Any, **options: Any) -> Iterator[TestModel]:
 
 
 @contextlib.contextmanager
-def cassette(path: str | os.PathLike[str], *, record: bool | None = None) -> Iterator[None]:
-    """Stores the results of runs in a file, and returns them from it later: without a key, a network or a cost.
+def cassette(directory: str | os.PathLike[str], *, record: bool | None = None) -> Iterator[None]:
+    """Records the replies of a vendor in a directory, and replays them later: without a key, a network or a cost.
 
-    A run is recognized by its module with the prompt and the contract, by its input, and by the options that an answer depends on. A stored
-    result is returned as it is: its tools and checks do not run again. Streams have no cassette.
+    It is the cassette that ``cog test --record`` writes: each request, and the bytes of its reply. Streams, tools and checks run as they
+    did when it was recorded. A request that has no reply, because the module, the input or an option has changed, fails with E4001.
+    Providers of the program are called as without a cassette.
 
-    >>> with testing.cassette("tests/triage.json"):
+    >>> with testing.cassette("tests/triage.cassette"):
     ...     assert triage(ticket).kind == "billing"
 
     Args:
-        path: The file. It is JSON, and belongs in the repository.
-        record: Whether to run what the file does not have, and add it. None does so if there is no file yet.
+        directory: The directory. It belongs in the repository; keys are masked in it.
+        record: Whether to record. True replaces what is there. None records if there is nothing yet, and False never does.
 
     Raises:
-        CassetteMiss: The file has no result of a run, and ``record`` is not True.
+        ModelCallRefused: It would record within ``refuse_calls``.
+        RuntimeError: A reply was not recorded, such as because the disk is full.
     """
-    file = pathlib.Path(path)
-    tape = _Tape(file, not file.exists() if record is None else record)
+    place = pathlib.Path(directory)
+    records = not place.exists() if record is None else record
+    # A recording that is interrupted replaces nothing.
+    tape = _Tape(place.with_name(f"{place.name}.new") if records else place, records)
+    if records and tape.directory.exists():
+        shutil.rmtree(tape.directory)
     before = _runtime._cassette
-    # It has the methods that start runs.
-    make: Any = tape.around
-    _runtime._cassette = make
+    _runtime._cassette = tape.around
     try:
         yield
+    except BaseException:
+        if records:
+            shutil.rmtree(tape.directory, ignore_errors=True)
+        raise
     finally:
         _runtime._cassette = before
-        tape.save()
-
-
-class CassetteMiss(LookupError):
-    """A cassette has no result of a run."""
+    if records and tape.directory.exists():
+        tape.check()
+        if place.exists():
+            shutil.rmtree(place)
+        tape.directory.rename(place)
 
 
 class _Tape:
-    """The results of a cassette."""
+    """The runtimes that record in a directory or replay from it, instead of those of the program."""
 
-    def __init__(self, path: pathlib.Path, records: bool) -> None:
-        self.path = path
+    def __init__(self, directory: pathlib.Path, records: bool) -> None:
+        self.directory = directory
         self.records = records
-        self.lock = threading.Lock()
-        self.runs: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.exists() else []
-        self.stored = {run["key"]: run for run in self.runs}
-        self.is_changed = False
+        self._lock = threading.Lock()
+        #: By the runtime of the program and the providers of a run. A runtime stays alive, so that no other one gets its identity.
+        self._made: dict[tuple[int, str | None], tuple[CognitiveRuntime, _cognitive.Runtime]] = {}
 
-    def around(self, runtime: CognitiveRuntime) -> _TapedRuns:
-        return _TapedRuns(self, runtime)
+    def around(self, runtime: CognitiveRuntime, options: Mapping[str, Any]) -> _cognitive.Runtime:
+        """Returns what starts a run with these options."""
+        named = options.get("provider") or runtime._chosen
+        # Without a key, the runtime of the program calls no model; the cassette has the answers.
+        if _calls_no_vendor(runtime, named) and (self.records or named is not None or runtime._own):
+            return runtime._native
+        if self.records and _runtime._guard is not None:
+            _runtime._guard(runtime, options)
+        with self._lock:
+            key = (id(runtime), named)
+            if key not in self._made:
+                taped: dict[str, Any] = {"provider": named, "providers": [], "cassette": (self.directory, self.records)}
+                self._made[key] = runtime, _cognitive.Runtime(**{**runtime._arguments, **taped})
+            return self._made[key][1]
 
-    def add(self, run: dict[str, Any], result: Any) -> None:
-        if isinstance(result, _cognitive.Result):
-            with self.lock:
-                run["result"] = result.to_dict()
-                self.stored[run["key"]] = run
-                self.runs.append(run)
-                self.is_changed = True
-
-    def save(self) -> None:
-        if self.is_changed:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(json.dumps(self.runs, indent=1, ensure_ascii=False, default=str) + "\n", "utf-8")
-
-
-class _TapedRuns:
-    """Starts runs that have no stored result."""
-
-    def __init__(self, tape: _Tape, runtime: CognitiveRuntime) -> None:
-        self._tape = tape
-        self._runtime = runtime
-        self._native = runtime._native
-
-    def execute(self, module: Any, input: Any, options: Mapping[str, object]) -> Any:
-        run, result = self._found(module, input, options)
-        if result is None:
-            result = self._native.execute(module, input, options)
-            self._tape.add(run, result)
-        return result
-
-    def start(
-        self, module: Any, input: Any, options: Mapping[str, object], notify: Callable[[Any], object]
-    ) -> _cognitive.Call | _Done:
-        run, result = self._found(module, input, options)
-        if result is not None:
-            notify(result)
-            return _Done()
-
-        def add(result: Any) -> None:
-            self._tape.add(run, result)
-            notify(result)
-
-        return self._native.start(module, input, options, add)
-
-    def stream(self, module: Any, input: Any, options: Mapping[str, object]) -> Any:
-        raise TypeError("a cassette has results and no streams; test a stream with cognitive.testing.use(...)")
-
-    def _found(self, module: Any, input: Any, options: Mapping[str, object]) -> tuple[dict[str, Any], Any]:
-        """Returns what the cassette stores of a run, and its result; None if it must run now."""
-        loaded = self._native.load(module)
-        shown = json.loads(json.dumps(input, default=_journal._shown, sort_keys=True))
-        chosen = {name: str(options[name]) for name in sorted(_runtime._ANSWER_OPTIONS & options.keys()) if options[name] is not None}
-        identity = json.dumps([_files(module, loaded), loaded.contract, shown, chosen], sort_keys=True)
-        key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        stored = self._tape.stored.get(key)
-        if stored is not None:
-            return stored, _cognitive.Result(json.dumps(stored["result"]))
-        if not self._tape.records:
-            raise CassetteMiss(
-                f"{self._tape.path} has no result of {loaded.name} for {str(shown)[:200]}; the module, the input or an option has "
-                "changed; record it with cassette(..., record=True)"
-            )
-        if _runtime._guard is not None:
-            _runtime._guard(self._runtime, options)
-        return {"module": loaded.name, "input": shown, "options": chosen, "key": key}, None
-
-
-class _Done:
-    """A run that has its result."""
-
-    def cancel(self) -> None:
-        """Does nothing."""
-
-
-def _files(module: Any, loaded: _cognitive.Module) -> dict[str, str]:
-    """Returns the files of a module that its answers depend on."""
-    files: dict[str, str] | None = getattr(module, "files", None)
-    if files is not None:
-        return files
-    names = ("module.yaml", "MODULE.md", "prompt.md") if loaded.directory else ()
-    paths = [loaded.directory / name for name in names if loaded.directory]
-    return {path.name: path.read_text("utf-8") for path in paths if path.exists()} or {"name": loaded.name, "version": loaded.version}
+    def check(self) -> None:
+        """Raises ``RuntimeError`` if a reply is missing."""
+        for _, native in self._made.values():
+            if native.recording_error is not None:
+                raise RuntimeError(native.recording_error)
 
 
 @contextlib.contextmanager
@@ -290,16 +233,18 @@ def _guarded(guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None
 
 def _refuse(runtime: CognitiveRuntime, options: Mapping[str, Any]) -> None:
     named = options.get("provider") or runtime._chosen
-    own = {*runtime._own, "offline"}
-    if named is None and (runtime._own or "offline mode" in runtime._native.note):
-        return
-    called = [name.strip() for name in (named or "").split(",")]
-    if named is None or not own.issuperset(called):
-        what = named or runtime._native.note
+    if not _calls_no_vendor(runtime, named):
         raise ModelCallRefused(
-            f"a test would call a model ({what}); use cognitive.testing.use(...), or allow it with `allow_calls()` or the marker "
-            "`model_calls`"
+            f"a test would call a model ({named or runtime._native.note}); use cognitive.testing.use(...), or allow it with "
+            "`allow_calls()` or the marker `model_calls`"
         )
+
+
+def _calls_no_vendor(runtime: CognitiveRuntime, named: str | None) -> bool:
+    """Whether a run with these providers, or with those of the runtime, calls only providers of the program, or none."""
+    if named is None:
+        return bool(runtime._own) or "offline mode" in runtime._native.note
+    return {*runtime._own, "offline"}.issuperset(name.strip() for name in named.split(","))
 
 
 def _model(answers: tuple[Any, ...]) -> TestModel:
