@@ -24,6 +24,7 @@ from ray.cluster_utils import Cluster
 import cognitive.arrow
 import cognitive.daft
 from cognitive import CognitiveError, CognitiveRuntime, task
+from cognitive.ray import _check_processors as check_ray_processors
 from cognitive.ray import _processors as ray_processors
 from cognitive.ray import _Row, _Shape, map_batches
 
@@ -204,6 +205,14 @@ def test_job_is_checked_before_it_is_sent(offline: CognitiveRuntime) -> None:
         cognitive.daft.module(offline.load(echo))
     assert [ray_processors(total, 4) for total in (1, 2, 3, 16)] == [0, 0.25, 0.5, 0.5]
     assert ray_processors(2, (1, 3)) == 0.33
+    for total in range(1, 9):
+        for actors in range(1, 12):
+            check_ray_processors(total, actors, ray_processors(total, actors))
+    refused: list[tuple[int, Any, float]] = [(1, 1, 1), (2, 2, 1), (2, 4, 0.5), (2, 3, 0.5), (4, (4, 8), 1)]
+    for total, actors, each in refused:
+        with pytest.raises(ValueError, match=f"with num_cpus={each} need .* and one more reads the rows; Ray has {total}"):
+            check_ray_processors(total, actors, each)
+    check_ray_processors(3, (2, 8), 1)
     with pytest.raises(TypeError, match="found no option 'temprature'; the options are provider"):
         cognitive.daft.module("code-reviewer", temprature=0)  # type: ignore[call-arg]
 
@@ -219,6 +228,7 @@ def test_ray_refuses_what_cannot_run(cluster: Mock) -> None:
         ("the columns ok exist", {"input": "text"}),
         ("runs: found 0", {"input": "text", "prefix": "r_", "runs": 0}),
         ("batch_size: found 0", {"input": "text", "prefix": "r_", "batch_size": 0}),
+        ("99 actors with num_cpus=1 need 99 processors", {"input": "text", "prefix": "r_", "concurrency": 99, "ray_options": {"num_cpus": 1}}),
     ]:
         with pytest.raises(ValueError, match=message):
             map_batches(ds, "code-reviewer", runtime=offline, **arguments)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _batch, arrow
+from ._runtime import lists_options
 
 try:
     import pyarrow as pa
@@ -36,6 +37,7 @@ __all__ = ["map_batches"]
 _CPUS = 0.5
 
 
+@lists_options
 def map_batches(
     ds: ray.data.Dataset,
     module: _AnyModule,
@@ -71,7 +73,7 @@ def map_batches(
 
     Raises:
         CognitiveError: E4006 if there is no such module, E4008 if its files are invalid.
-        ValueError: An argument is out of range, or no column can be the input.
+        ValueError: An argument is out of range, no column can be the input, or the actors leave Ray no processor to read the rows.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size: found {batch_size}; allowed: 1 and more")
@@ -80,6 +82,9 @@ def map_batches(
     known = ds.schema(fetch_if_missing=False)
     if known is not None:
         shape.check(known.names, job)
+    of_ray: dict[str, Any] = {"num_cpus": _processors(_total_processors(), concurrency), **(ray_options or {})}
+    if not _may_grow():
+        _check_processors(_total_processors(), concurrency, of_ray["num_cpus"])
     return ds.map_batches(
         _Actor,
         fn_constructor_args=(job, shape),
@@ -87,13 +92,14 @@ def map_batches(
         batch_size=batch_size,
         compute=_actors(concurrency),
         udf_modifying_row_count=False,
-        **{"num_cpus": _processors(_total_processors(), concurrency), **(ray_options or {})},
+        **of_ray,
     )
 
 
 def _total_processors() -> float:
     """Returns the processors of the cluster. Ray connects to one when it makes a dataset."""
-    return float(ray.cluster_resources().get("CPU", 1))
+    resources: Any = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return float(resources.get("CPU", 1))
 
 
 def _processors(total: float, concurrency: int | tuple[int, int]) -> float:
@@ -101,6 +107,23 @@ def _processors(total: float, concurrency: int | tuple[int, int]) -> float:
     actors = concurrency if isinstance(concurrency, int) else concurrency[1]
     hundredths = int(max(total - 1, 0) * 100) // max(actors, 1)
     return min(_CPUS, hundredths / 100)
+
+
+def _check_processors(total: float, concurrency: int | tuple[int, int], each: float | None) -> None:
+    """Raises ``ValueError`` if actors of the program's choice would leave no processor to read the rows: Ray would wait for ever."""
+    actors = concurrency if isinstance(concurrency, int) else concurrency[0]
+    needed = actors * (each or 0)
+    if needed and total - needed < 1:
+        raise ValueError(
+            f"ray_options: {actors} actors with num_cpus={each} need {needed:g} processors, and one more reads the rows; Ray has "
+            f"{total:g}; leave num_cpus out, or use fewer actors"
+        )
+
+
+def _may_grow() -> bool:
+    """Whether Ray may get more processors: a cluster that this program has not started may have an autoscaler."""
+    worker = getattr(getattr(ray, "_private", None), "worker", None)
+    return getattr(getattr(worker, "global_worker", None), "node", None) is None
 
 
 def _actors(concurrency: int | tuple[int, int]) -> ray.data.ActorPoolStrategy:
