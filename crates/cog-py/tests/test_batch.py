@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,37 @@ def test_columns_of_a_frame_are_named(offline: CognitiveRuntime) -> None:
     wide = pandas.DataFrame({f"c{number}": [object()] for number in range(200)} | {"ticket": ["a"]})
     assert list(cognitive.frame(own, wide)["ok"]) == [True]
     assert len(cognitive.frame(own, wide.iloc[:0])) == 0
+
+
+def test_frame_has_any_columns() -> None:
+    """200 of them, names twice, numbers as names, and values of several types in one."""
+    own, model = deciding()
+    mixed = ["a", 2, 3.5, None, b"x", object()]
+    names = [*range(197), "ticket", "twice", "twice"]
+    df = pandas.DataFrame([[value] * 200 for value in mixed], columns=names)
+    found = cognitive.frame(own, df)
+    assert found.shape == (6, 207) and list(found.columns)[:200] == names
+    assert list(found["ok"]) == [True] + [False] * 5
+    assert list(found["error_code"])[1:] == ["E1003", "E1003", "E1002", "E1003", "E1003"] and model.calls == 1
+    by_number = cognitive.frame(own, df, input={"ticket": "0"}, keep_columns=False)
+    assert list(by_number["kind"])[0] == "A"
+    wide = polars.DataFrame({f"c{number}": ["a", "b"] for number in range(200)} | {"ticket": ["a", "b"]})
+    assert cognitive.frame(own, wide)["kind"].to_list() == ["A", "B"]
+
+
+@pytest.mark.parametrize("wrong", [{"ticket": float("nan")}, {"ticket": numpy.float64("nan")}, {"ticket": {1, "a"}}, {"ticket": object()}])
+def test_row_without_a_form_in_json_is_a_failed_row(wrong: dict[str, Any], tmp_path: Path) -> None:
+    rows = [{"ticket": "a"}, wrong, {"ticket": "b"}]
+    own, model = deciding()
+    results = [own.map(rows), asyncio.run(own.runtime.amap(own, rows))]
+    for found in results:
+        assert [result.ok for result in found] == [True, False, True]
+        assert found[1].error is not None and found[1].error.code == "E1003"
+    report = own.batch(rows, tmp_path / "out.jsonl")
+    assert (report.ok, report.failed) == (2, 1) and lines(tmp_path / "out.jsonl")[1]["error"]["code"] == "E1003"
+    df = pandas.DataFrame({"row": rows})
+    assert list(cognitive.frame(own, df, input=lambda row: row["row"])["ok"]) == [True, False, True]
+    assert model.calls == 8
 
 
 def test_progress_bar_counts_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,6 +93,13 @@ def test_program_that_is_no_interpreter_is_not_started(
     assert "no process that could read it" in result.error.message
 
 
+def test_sources_are_not_installed_on_another_interpreter() -> None:
+    backend = Path(__file__).parents[1]
+    program = "import platform; platform.python_implementation = lambda: 'PyPy'; import build_backend"
+    done = subprocess.run([sys.executable, "-c", program], cwd=backend, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("cognitive needs CPython, and this is PyPy: the native module uses")
+
+
 def test_damaged_document_is_an_error(reader: Path) -> None:
     own = CognitiveRuntime(providers={"mine": Scripted()}, provider="mine")
     result = own.execute(reader, {"query": "How long?", "file": b"%PDF-1.7\nnothing"})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import enum
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict
 
 import attrs
 import pydantic
 import pytest
 
-from cognitive import Tool
+from cognitive import Tool, task, testing
 
 
 class Color(enum.Enum):
@@ -205,6 +207,51 @@ def test_class_that_contains_itself_is_a_definition() -> None:
 
 def with_missing(city: "Town") -> None:  # type: ignore[name-defined]  # noqa: F821
     """Forecasts."""
+
+
+RING = """
+from __future__ import annotations
+import dataclasses
+import {module}
+
+@dataclasses.dataclass
+class {own}:
+    name: str
+    {field}: list[{module}.{kind}]
+"""
+RING_OF_MODELS = """
+from __future__ import annotations
+import typing
+import pydantic
+if typing.TYPE_CHECKING:
+    from {module} import {kind}
+
+class {own}(pydantic.BaseModel):
+    name: str
+    {field}: list[{kind}]
+"""
+
+
+@pytest.mark.parametrize("form", [RING, RING_OF_MODELS])
+def test_type_refers_to_itself_through_three_modules(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each module imports the next one, and the last the first."""
+    prefix = "ring" if form is RING else "ring_of_models"
+    names = {own: f"{prefix}_{own.lower()}" for own in ("Company", "Team", "Person")}
+    for own, field_name, kind in [("Company", "teams", "Team"), ("Team", "people", "Person"), ("Person", "jobs", "Company")]:
+        (tmp_path / f"{names[own]}.py").write_text(form.format(own=own, field=field_name, kind=kind, module=names[kind]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    classes = {own: getattr(importlib.import_module(name), own) for own, name in names.items()}
+    if form is RING_OF_MODELS:
+        for model in classes.values():
+            model.model_rebuild(_types_namespace=classes)
+    company = classes["Company"]
+    read = task(company, prompt="Read.", name="read")
+    answer: dict[str, Any] = {"name": "a", "teams": [{"name": "b", "people": [{"name": "c", "jobs": [{"name": "d", "teams": []}]}]}]}
+    found = read.with_options(runtime=testing.runtime(answer))(query="x")
+    assert type(found.teams[0].people[0].jobs[0]) is company and found.teams[0].people[0].jobs[0].name == "d"
+    answer["teams"][0]["people"][0]["jobs"] = [3]
+    failed = read.with_options(runtime=testing.runtime(answer), retries=0).run(query="x")
+    assert failed.error is not None and failed.error.code == "E3001" and "jobs[0]" in failed.error.message
 
 
 @pytest.mark.parametrize(

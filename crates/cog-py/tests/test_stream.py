@@ -7,12 +7,15 @@ import gc
 import json
 import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ANSWER, Mock
+from scripted import INPUT as AGENT_INPUT
+from scripted import Scripted, agent, calls
 
-from cognitive import ChunkStream, CognitiveError, CognitiveRuntime
+from cognitive import ChunkStream, CognitiveError, CognitiveRuntime, tool
 
 INPUT = {"code": "fn main() {}"}
 
@@ -184,6 +187,68 @@ def test_stream_is_read_by_one_reader(runtime: CognitiveRuntime) -> None:
         assert len([chunk async for chunk in stream]) > 1
 
     asyncio.run(run())
+
+
+def test_consumer_that_goes_while_a_tool_runs_cancels_it(tmp_path: Path) -> None:
+    running, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @tool
+    async def wait(seconds: int) -> int:
+        """Waits."""
+        running.set()
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return seconds
+
+    @tool
+    def work(seconds: int) -> int:
+        """Works, and cannot be cancelled."""
+        running.set()
+        ended.wait(seconds)
+        return seconds
+
+    module = str(agent(tmp_path))
+
+    def runtime(name: str) -> CognitiveRuntime:
+        return CognitiveRuntime(providers={"scripted": Scripted(calls((name, {"seconds": 60})))}, tools=[wait, work])
+
+    async def leave(name: str) -> None:
+        running.clear()
+        stream = runtime(name).stream(module, AGENT_INPUT)
+
+        async def read() -> None:
+            async for _ in stream:
+                pass
+
+        reader = asyncio.create_task(read())
+        await asyncio.to_thread(running.wait, 30)
+        while not reader.done():
+            reader.cancel()
+            await asyncio.sleep(0)
+        if name == "wait":
+            while not cancelled.is_set():
+                await asyncio.sleep(0.001)
+        stream.close()
+
+    asyncio.run(leave("wait"))
+    asyncio.run(leave("work"))
+    ended.set()
+    running.clear()
+    cancelled.clear()
+    stream = runtime("wait").stream(module, AGENT_INPUT)
+
+    def close() -> None:
+        running.wait(30)
+        stream.close()
+
+    closer = threading.Thread(target=close)
+    closer.start()
+    list(stream)
+    closer.join()
+    assert cancelled.wait(30)
 
 
 def test_cancelled_consumer_cancels_the_run(runtime: CognitiveRuntime, mock: Mock) -> None:
