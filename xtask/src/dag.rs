@@ -20,7 +20,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Sources are read in place, in the input, so that base64 is not copied; reports are written for meta.
     ("cog-media", &["cog-json", "cog-spec"]),
     ("cog-store", &[]),
-    ("cog-trust", &[]),
+    ("cog-trust", &["cog-spec"]),
     // Its files are written as those of a store.
     ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-rules", "cog-store"]),
     ("cog-contract", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-trust"]),
@@ -39,6 +39,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
             "cog-store",
             "cog-flow",
+            "cog-trust",
         ],
     ),
     // Its feature `server` adds cog-module.

@@ -2,17 +2,17 @@
 
 mod pending;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cog_json::{ToJson, Value};
 use cog_spec::{
-    Chunk, Cost, Dialect, ErrorBody, Fallback, Form, Meta, ModelEvent, PartReport, Repair, Risk, RuntimeMeta,
-    Usage, Warning, WarningCode,
+    BelowGate, Chunk, Code, Cost, Dialect, ErrorBody, Fallback, Form, Meta, ModelEvent, PartReport, Repair,
+    Risk, RuntimeMeta, Usage, Warning, WarningCode,
 };
 
 pub use self::pending::PendingReply;
 use crate::{
-    AnswerRules, Correction, error,
+    AnswerRules, ConfidenceRules, Correction, error,
     finalize::{Failure, Success},
     reply::Reply,
     sequencer::ChunkSequencer,
@@ -30,6 +30,8 @@ pub struct Assembler {
     rules: AnswerRules,
     reply: Reply,
     attempt: u32,
+    /// The attempts of the providers before this one, whose answers were bad.
+    earlier_attempts: u32,
     /// The tokens of earlier attempts.
     spent: Option<Usage>,
     /// The replies that did not report all of their tokens.
@@ -65,6 +67,9 @@ pub enum Finish {
     /// The answer violates its contract, and the module allows another attempt (ruling R49): call the model again in
     /// the same session, with the correction.
     Again(Box<Assembler>, Correction),
+    /// The answer is bad, and another provider can be called: call it with the assembler, and pass the error to
+    /// [`Assembler::fall_back_to`].
+    Next(Box<Assembler>, ErrorBody),
 }
 
 impl Assembler {
@@ -90,6 +95,7 @@ impl Assembler {
             rules,
             reply,
             attempt: 1,
+            earlier_attempts: 0,
             spent: None,
             uncounted: 0,
             is_cost_unknown: false,
@@ -164,6 +170,16 @@ impl Assembler {
         self.rules.dialect = dialect;
         self.rules.form = form;
         self.reply = Reply::new(&self.rules);
+    }
+
+    /// Sets how the confidence of the model that answers next is measured.
+    pub fn set_confidence(&mut self, confidence: Option<Arc<ConfidenceRules>>) {
+        self.rules.confidence = confidence;
+    }
+
+    /// Sets whether another provider can be called after this one.
+    pub fn set_next(&mut self, has_next: bool) {
+        self.rules.has_next = has_next;
     }
 
     /// Adds warnings of the run.
@@ -277,6 +293,11 @@ impl Assembler {
     pub fn fail(mut self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.count(&reply);
+        // This provider was asked because of an answer of another one, which is all that there is.
+        let is_first_attempt = self.earlier_attempts + 1 == self.attempt;
+        if is_first_attempt && self.failed.is_some() && !self.sequencer.has_data() {
+            return self.refuse(error, now, out);
+        }
         let usage = self.spent.take();
         let failure = reply.fail(&self.rules, error, &mut self.sequencer);
         self.emit_failure(failure.without(&self.rules.keys), usage, now);
@@ -328,7 +349,23 @@ impl Assembler {
     }
 
     fn allows_retry(&self, failure: &Failure) -> bool {
-        self.attempt < self.rules.attempts() && failure.is_contract_violation()
+        self.attempt - self.earlier_attempts < self.rules.attempts() && failure.is_contract_violation()
+    }
+
+    /// Returns whether another provider is called because of this answer.
+    fn may_escalate(&self, failure: &Failure) -> bool {
+        if !self.rules.has_next || self.last_attempt.is_some() || failure.meta.is_some() {
+            return false; // an error that the model reports is an answer
+        }
+        let is_unsure = failure.error.code == Code::LowConfidence.into();
+        let asks_next =
+            self.rules.confidence.as_ref().is_some_and(|confidence| confidence.below == BelowGate::Next);
+        let is_bad = is_unsure
+            || failure.is_contract_violation()
+            || [Code::ConstraintViolation, Code::TokenLimit]
+                .iter()
+                .any(|code| failure.error.code == (*code).into());
+        (self.rules.escalates && is_bad) || (is_unsure && asks_next)
     }
 
     /// Makes this attempt the last one. If its answer fails and the module allows another attempt, the run ends with
@@ -354,6 +391,16 @@ impl Assembler {
         self.sequencer.retract();
     }
 
+    /// Starts the attempts of another provider after an answer of this one.
+    fn escalate(&mut self, failed: Failure) {
+        self.earlier_attempts = self.attempt;
+        self.attempt += 1;
+        self.failed = Some(Box::new(failed));
+        if self.sequencer.has_data() {
+            self.sequencer.retract();
+        }
+    }
+
     /// Returns the usage of a part of a composition of whose calls no tokens are known; none if it called no model. The
     /// sum of the composition counts its calls.
     fn uncounted_usage(&self) -> Option<Usage> {
@@ -365,12 +412,22 @@ impl Assembler {
 
     fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success {
-            mut meta, evidence, data, emitted: emitted_context, repairs, warnings, handoff, ..
+            mut meta,
+            evidence,
+            measured,
+            data,
+            emitted: emitted_context,
+            repairs,
+            warnings,
+            handoff,
+            ..
         } = success;
         // The final chunk has usage next to meta; the fold moves it there (ruling R40).
         let usage = usage.or_else(|| self.uncounted_usage());
         meta.runtime = self.runtime(repairs, None, now);
         meta.runtime.evidence = evidence;
+        meta.runtime.confidence_source = measured.map(|measured| measured.source);
+        meta.runtime.gate = measured.and_then(|measured| measured.gate);
         let warnings = self.all_warnings(warnings);
         self.sequencer.push(Chunk::Final {
             meta: Box::new(meta),
@@ -430,6 +487,7 @@ impl Assembler {
         runtime.attempts = (self.attempt > 1).then_some(self.attempt);
         runtime.repairs = repairs;
         runtime.usage = usage;
+        runtime.calibration = self.rules.confidence.as_ref().and_then(|confidence| confidence.report());
         runtime
     }
 }

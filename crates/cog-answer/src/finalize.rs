@@ -1,5 +1,6 @@
 //! Checks a complete reply: a valid answer, or why it is not one.
 
+mod confidence;
 mod handoff;
 mod model_error;
 mod open;
@@ -13,7 +14,10 @@ use cog_spec::{
     Tier, Warning, WarningCode,
 };
 
-pub(crate) use self::open::{Failure, ParsedReply, Success};
+pub(crate) use self::{
+    confidence::MeasuredConfidence,
+    open::{Failure, ParsedReply, Success},
+};
 use self::{handoff::next_packet, open::ReplyParts};
 use crate::{
     AnswerRules, error, patch,
@@ -237,7 +241,8 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
         Ok(meta) => {
             warnings.extend(ruled.and_then(|risk| risk.warning));
             let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
-            let evidence = probabilities.map(|found| Evidence { logprob: Some(found) });
+            let evidence =
+                probabilities.map(|found| Evidence { logprob: Some(found), ..Evidence::default() });
             Ok(ConformingAnswer { meta, model_meta, evidence, data, changed, ledger, warnings, handoff })
         }
         Err(error) => Err(Box::new(Failure {
@@ -319,14 +324,22 @@ fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<Excess
 const LOW_FOR_DECISION: f64 = 0.5;
 
 fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<Failure>> {
-    let ConformingAnswer { meta, model_meta, evidence, data, changed, ledger, mut warnings, handoff } =
+    let ConformingAnswer { mut meta, model_meta, mut evidence, data, changed, ledger, mut warnings, handoff } =
         checked;
+    let judged = confidence::judge(rules, &mut meta, &mut evidence, ledger.entries());
+    let measured = judged.as_ref().map(|judged| judged.measured);
+    let mut gated = None;
+    if let Some(judged) = judged {
+        warnings.extend(judged.warnings);
+        gated = judged.refusal;
+    }
     let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node), &rules.sources);
-    let refusal = refusal(rules, &meta, data.node());
+    let refusal = refusal(rules, &meta, data.node()).or(gated);
     if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
         // A refusal reports what the model itself stated, before the rules changed it (rulings R2, R3).
         let details = error::details(|w| {
             w.field("meta", &model_meta);
+            w.optional("gate", &measured.and_then(|measured| measured.gate));
             if !citations.is_empty() {
                 w.field("citations", citations.get(..MAX_REPORTED).unwrap_or(&citations));
             }
@@ -341,12 +354,12 @@ fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<
     warnings.extend(low_confidence(rules, &meta));
     warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
     let repairs = ledger.into_entries();
-    Ok(Success { meta, evidence, data, emitted: None, changed, repairs, warnings, handoff })
+    Ok(Success { meta, evidence, measured, data, emitted: None, changed, repairs, warnings, handoff })
 }
 
 fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
     overconfident(rules, meta, data)
-        .or_else(|| rules.manifest.tier.and_then(|tier| unsure(tier, meta)))
+        .or_else(|| rules.manifest.tier.filter(|_| !rules.is_calibration).and_then(|tier| unsure(tier, meta)))
         .or_else(|| rules.manifest.tier.and_then(|tier| risky(tier, meta)))
 }
 

@@ -50,5 +50,8 @@ pub mod verify;
 pub use crate::assembler::{Assembler, Finish, PartsSummary, PendingReply, Step};
 pub use crate::finalize::aggregated_risk;
 pub use crate::fold::{DataAccumulator, EnvelopeBuilder, fold};
-pub use crate::rules::{AnswerRules, HandoffRules, HandoffTarget, RecoveryOffer};
+pub use crate::rules::{
+    AnswerRules, CalibrationInForce, ConfidenceRules, HandoffRules, HandoffTarget, RecoveryOffer,
+    Uncalibrated,
+};
 pub use crate::{correction::Correction, patch::PlacedValue};

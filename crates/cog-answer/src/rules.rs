@@ -4,7 +4,10 @@ use cog_harmony::{citation::Sources, handoff::Handoff};
 use cog_json::{Limits, Value};
 use cog_rules::Checks;
 use cog_schema::Contract;
-use cog_spec::{Dialect, Form, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
+use cog_spec::{
+    BelowGate, CalibrationReport, Dialect, Form, GateRule, LogisticMap, Manifest, OnViolation, Response,
+    Risk, RuntimeMeta, Secret, Warning,
+};
 
 /// The requirements for one run's answer, and what is known of the run before the reply.
 #[derive(Debug, Clone)]
@@ -26,6 +29,14 @@ pub struct AnswerRules {
     pub dialect: Dialect,
     /// The form in which the model was asked (ruling R91).
     pub form: &'static Form,
+    /// How the confidence is measured, and the gate; none if the run takes the confidence as the model states it.
+    pub confidence: Option<Arc<ConfidenceRules>>,
+    /// Whether the answer is one of a calibration: a low confidence does not refuse it.
+    pub is_calibration: bool,
+    /// Whether another provider can be called after a bad answer.
+    pub has_next: bool,
+    /// Whether it is called after an answer that fails, not only after one that does not pass its gate.
+    pub escalates: bool,
     /// Any repair is a violation (ruling R26).
     pub strict: bool,
     /// Whether a caller reads the chunks as they arrive. Otherwise only those that the envelope needs are created: the
@@ -60,6 +71,49 @@ pub struct AnswerRules {
     pub input: Option<Value>,
     /// The media of the input that citations name as sources.
     pub sources: Sources,
+}
+
+/// How the confidence of a run is measured, and what an answer needs to be accepted (docs/calibration.md).
+#[derive(Debug, Clone)]
+pub struct ConfidenceRules {
+    /// The calibration of the model that answers, or why none applies.
+    pub calibration: Result<CalibrationInForce, Uncalibrated>,
+    /// What an answer needs to be accepted; none if every answer is.
+    pub gate: Option<GateRule>,
+    /// What happens to an answer that is not accepted.
+    pub below: BelowGate,
+}
+
+/// A calibration that applies to the model that answers.
+#[derive(Debug, Clone)]
+pub struct CalibrationInForce {
+    /// The number that the map reads.
+    pub evidence: String,
+    /// The map to a probability.
+    pub map: LogisticMap,
+    /// The lowest number that the gate accepts; none if no threshold can be promised.
+    pub threshold: Option<f64>,
+    /// The cases, for `meta.calibration`.
+    pub report: CalibrationReport,
+}
+
+/// Why no calibration applies.
+#[derive(Debug, Clone)]
+pub struct Uncalibrated {
+    /// The reason, as the end of a sentence.
+    pub reason: String,
+    /// The cases of a calibration that is stale.
+    pub report: Option<CalibrationReport>,
+}
+
+impl ConfidenceRules {
+    /// Returns the cases of the calibration, for `meta.calibration`.
+    pub fn report(&self) -> Option<CalibrationReport> {
+        match &self.calibration {
+            Ok(calibration) => Some(calibration.report),
+            Err(uncalibrated) => uncalibrated.report,
+        }
+    }
 }
 
 /// The packet that a run received, and the agent that it hands over to (docs/handoff.md).
@@ -101,6 +155,10 @@ impl AnswerRules {
             provider: String::new(),
             dialect: Dialect::Prompt,
             form: Form::ENVELOPE,
+            confidence: None,
+            is_calibration: false,
+            has_next: false,
+            escalates: false,
             strict: false,
             is_streamed: true,
             calls_tools: false,

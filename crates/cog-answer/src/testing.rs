@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_schema::{Contract, Rules};
-use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, OnViolation, Tier};
+use cog_spec::{
+    Chunk, Envelope, ErrorCode, Fallback, FinishReason, Format, Manifest, ModelEvent, OnViolation, Tier,
+};
 use serde_json::json;
 
 use crate::{AnswerRules, Assembler, DataAccumulator, Finish, Step, fold};
@@ -62,8 +64,8 @@ fn merge(into: &mut serde_json::Value, more: serde_json::Value) {
     }
 }
 
-/// Returns the chunks of a reply that arrives in parts of `size` bytes and finishes with `reason`. A retry gets the
-/// same reply.
+/// Returns the chunks of a reply that arrives in parts of `size` bytes and finishes with `reason`. A retry and the next provider get
+/// the same reply.
 pub(crate) fn chunks(
     rules: &AnswerRules,
     text: &str,
@@ -93,6 +95,14 @@ pub(crate) fn run(rules: &AnswerRules, text: &str, size: usize, reason: Option<F
         match assembler.finish(now, &mut out) {
             Finish::Ended => break,
             Finish::Again(again, _) => assembler = again,
+            Finish::Next(next, error) => {
+                assembler = next;
+                let ErrorCode::Standard(code) = error.code else { panic!("{error:?}") };
+                let failed = Fallback { provider: "p".to_owned(), code, message: error.message };
+                assembler.fall_back_to("q", "m", failed);
+                assembler.set_request(rules.dialect, rules.form);
+                assembler.set_next(false);
+            }
         }
     }
     out

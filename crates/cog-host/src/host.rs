@@ -215,6 +215,9 @@ impl<'a> Host<'a> {
             .finder(self.finder.unwrap_or_else(|| settings.finder()))
             .context_store(context_store(self.state_dir, self.context_limits))
             .media(Access { uploads: self.uploads, ..access(settings, features.files) });
+        if let Some(state) = &settings.directories.state {
+            builder = builder.calibrations(state.clone());
+        }
         if features.has_telemetry
             && let Some(telemetry) = settings.telemetry.events(settings.redactor())
         {

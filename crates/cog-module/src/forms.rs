@@ -215,7 +215,7 @@ fn checksum(measured: &MeasuredForm) -> String {
     sha256(&serde_json::json!([provider, model, form.name, cases, right, module]).to_string())
 }
 
-fn sha256(text: &str) -> String {
+pub(crate) fn sha256(text: &str) -> String {
     let mut hash = String::from("sha256:");
     for byte in Sha256::digest(text) {
         let _ = write!(hash, "{byte:02x}");

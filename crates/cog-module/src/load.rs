@@ -8,6 +8,7 @@ use cog_spec::{Format, Manifest, Modality, Tier};
 
 use crate::{
     Diagnostic, LoadError, Module, ModuleFiles, Origin, Prompt, PromptPart, Rule, Severity, Trust,
+    calibration,
     diagnostic::{Findings, shown},
     directory::{rename_advice, unreadable},
     files::{self, FileError},
@@ -144,6 +145,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
     let (forms, ignored) = Forms::read(origin, &prompt, &document);
     // The module runs without the file. `validate` reports them as errors.
     found.extend(ignored.into_iter().map(|found| Diagnostic { severity: Severity::Warning, ..found }));
+    let fingerprint = calibration::fingerprint(&text.root.content, &prompt, &document);
     let module = Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
@@ -151,6 +153,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
         prompt,
         schema: document,
         forms,
+        fingerprint,
         origin: origin.clone(),
         trust: Trust::Trusted,
         warnings: Vec::new(),

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use cog_spec::{
     AcceptedContext, CheckRule, Composition, ContextRule, ContextTtl, DataflowStep, DeniedPolicies,
-    EmittedContext, ErrorCode, Format, IterationRule, Manifest, Modality, Requirement, RiskRule, RoutingRule,
-    Tier,
+    EmittedContext, ErrorCode, Format, GateRule, IterationRule, Manifest, Modality, RequiredSource,
+    Requirement, RiskRule, RoutingRule, Tier,
 };
 
 use self::fields::{Fields, is_within, set};
@@ -111,6 +111,7 @@ fn read_sections(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContex
     invocation(fields, manifest);
     read_context(fields, &mut manifest.context);
     read_composition(fields, manifest);
+    confidence(fields, manifest);
     manifest.cache = fields.either("cache", ALLOW_OR_DENY);
     set(&mut manifest.needs_rationale, fields.either("rationale", &["required", "optional"]));
     manifest.generation.ask = fields.keyword("ask");
@@ -183,6 +184,7 @@ fn failure(fields: &Fields<'_>, manifest: &mut Manifest) {
         }
         set(&mut failure.partial_allowed, f.flag("partial_allowed"));
         set(&mut failure.must_return_error_schema, f.flag("must_return_error_schema"));
+        set(&mut failure.escalate, f.flag("escalate"));
         if f.either("model_errors", &["allowed", "never"]) == Some(false) {
             (failure.model_errors, failure.must_return_error_schema) = (false, false);
         }
@@ -289,6 +291,43 @@ fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
     fields.section("invocation", |f| {
         set(&mut invocation.user_invocable, f.flag("user_invocable"));
         set(&mut invocation.agent_invocable, f.flag("agent_invocable"));
+    });
+}
+
+fn confidence(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let rule = &mut manifest.confidence;
+    fields.section("confidence", |f| {
+        set(&mut rule.source, f.keyword("source"));
+        set(&mut rule.below, f.keyword("below"));
+        f.section("gate", |f| {
+            if !f.has("accuracy") {
+                f.missing(
+                    "accuracy",
+                    Some("Add the share of accepted answers that must be right: 0.95.".to_owned()),
+                );
+            }
+            let accuracy = f.number("accuracy", GateRule::RANGE);
+            let risk = f.number("risk", GateRule::RANGE).unwrap_or(GateRule::RISK);
+            rule.gate = accuracy.map(|accuracy| GateRule { accuracy, risk });
+        });
+        if rule.gate.is_some() && rule.source == RequiredSource::Stated {
+            let message = "a gate needs a measured confidence, and the source is `stated`";
+            f.error_at(
+                "gate",
+                Rule::KeyValue,
+                message.to_owned(),
+                Some("Write `source: calibrated`.".to_owned()),
+            );
+        }
+        if rule.gate.is_none() && f.has("below") && !f.has("gate") {
+            let help = "Add `gate: {accuracy: 0.95}`, or remove `below`.";
+            f.warning_at(
+                "below",
+                Rule::KeyValue,
+                "without a gate, `below` has no effect".to_owned(),
+                Some(help.to_owned()),
+            );
+        }
     });
 }
 

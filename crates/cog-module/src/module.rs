@@ -27,6 +27,8 @@ pub struct Module {
     pub schema: serde_json::Value,
     /// The forms that were measured to be best, from `forms.json`.
     pub forms: Forms,
+    /// The SHA-256 of what its answers depend on, for `calibration.json`.
+    pub fingerprint: String,
     /// Its origin.
     pub origin: Origin,
     /// Whether it may call tools. [`load`](crate::load) trusts the origin that it is given; what finds an origin by

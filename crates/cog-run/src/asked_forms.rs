@@ -1,7 +1,8 @@
+use cog_module::calibration::CalibrationKey;
 use cog_spec::{Ask, Code, ErrorBody, Form};
 
 use crate::{
-    form,
+    confidence, form,
     plan::PreparedRun,
     preflight,
     request::{self, form_of},
@@ -36,24 +37,35 @@ pub struct AskedForm {
 }
 
 impl PreparedRun {
-    /// Returns the forms in which the model of this run could be asked.
-    pub(crate) fn forms(&self) -> Result<AskedForms, ErrorBody> {
+    /// Returns what a calibration of the model of this run is stored by.
+    pub(crate) fn calibration_key(&self) -> Result<CalibrationKey, ErrorBody> {
+        self.check_own_model("a sample says nothing about a confidence", "Calibrate each part.")?;
+        Ok(confidence::key_of(self.plan.provider.as_ref(), &self.plan.request))
+    }
+
+    /// Checks that a model gives the answer itself.
+    fn check_own_model(&self, why_sample: &str, why_parts: &str) -> Result<(), ErrorBody> {
         let plan = &self.plan;
-        let module = &plan.spec.module;
-        let name = &module.manifest.name;
+        let name = &plan.spec.module.manifest.name;
         if plan.parts.as_ref().is_some_and(|parts| !parts.uses_own_prompt()) {
             let message = format!("the parts of {name} give its answer, so it is asked in no form");
-            return Err(
-                ErrorBody::new(Code::InvalidInput, message).suggest("Compare the forms of each part.")
-            );
+            return Err(ErrorBody::new(Code::InvalidInput, message).suggest(why_parts));
         }
-        let provider = plan.provider.as_ref();
-        if !preflight::calls_model(provider) {
-            let message = "no model is called, and a sample says nothing about forms";
+        if !preflight::calls_model(plan.provider.as_ref()) {
+            let message = format!("no model is called, and {why_sample}");
             return Err(ErrorBody::new(Code::ProviderUnavailable, message)
                 .with_recoverable(false)
                 .suggest("Name a provider with --provider; `cog doctor --all` lists them."));
         }
+        Ok(())
+    }
+
+    /// Returns the forms in which the model of this run could be asked.
+    pub(crate) fn forms(&self) -> Result<AskedForms, ErrorBody> {
+        self.check_own_model("a sample says nothing about forms", "Compare the forms of each part.")?;
+        let plan = &self.plan;
+        let module = &plan.spec.module;
+        let provider = plan.provider.as_ref();
         let compiled = &plan.spec.compiled;
         let examples = compiled.examples(module);
         let forms = Form::ALL.iter().copied().map(|form| AskedForm {

@@ -48,4 +48,6 @@ pub struct RunContext {
     pub(crate) listeners: Listeners,
     /// Whether the answer must not be one that was stored: the caller says so, or it is for one of a module whose answers are not.
     pub is_uncached: bool,
+    /// Whether the run is one of a calibration: its confidence stays as it is, and no gate refuses its answer.
+    pub is_calibration: bool,
 }

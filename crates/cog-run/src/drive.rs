@@ -306,6 +306,11 @@ impl Driver {
     fn tell_request(&self, assembler: &mut Assembler) {
         let dialect = request::dialect_of(&self.run.request, self.run.provider.as_ref());
         assembler.set_request(dialect, request::form_of(&self.run.request));
+        if let Some(required) = &self.run.confidence {
+            let provider = self.run.provider.as_ref();
+            let rules = required.rules(&self.run.spec.module, provider, &self.run.request);
+            assembler.set_confidence(Some(rules));
+        }
     }
 
     /// Reads the complete reply.
@@ -383,6 +388,7 @@ impl Driver {
         self.record_answer(&assembler);
         self.limit_attempts(&mut assembler);
         let generated = std::mem::take(&mut self.generated);
+        assembler.set_next(!self.run.others.is_empty());
         let mut pending = assembler.close(!generated.is_empty());
         let completed = match self.complete(&mut pending, generated).await {
             Ok(()) => self.explain(&mut pending).await,
@@ -402,6 +408,13 @@ impl Driver {
         self.out.extend(last);
         match finish {
             Finish::Ended => State::Ended,
+            Finish::Next(assembler, error) => {
+                let ErrorCode::Standard(code) = error.code else { return self.fail(assembler, error) };
+                // The next provider is asked as if it were the first: without corrections of answers that it did not give.
+                self.run.request.messages.0.truncate(self.initial_messages);
+                self.reasoning.clear();
+                self.fall_back(assembler, code, error)
+            }
             Finish::Again(assembler, correction) => {
                 self.run.request.timeout = Some(self.remaining());
                 let provider = self.run.provider.info().name.clone().into_owned();

@@ -30,6 +30,7 @@ mod client_rules;
 mod clock;
 mod compiled;
 mod composition;
+mod confidence;
 mod context;
 mod drive;
 mod error;
@@ -87,10 +88,11 @@ pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads, sniff};
 pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
 pub use cog_module::{
     Diagnostic, Finder, LoadError, Module, ModuleFiles, Origin, TrustedDirectories, TrustedDirectory,
+    calibration::CalibrationKey,
 };
 pub use cog_spec::{
-    CacheHit, Checkpoint, Chunk, ChunkType, Code, Cost, DataError, Effort, Envelope, ErrorBody, ErrorCode,
-    Fallback, Generation, Manifest, Meta, OnViolation, Outcome, PartProgress, PartReport, PartStatus,
-    Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta, ServiceTier, Tier, Verbosity, ViolationNote,
-    Warning, WarningCode,
+    CacheHit, CalibrationReport, Checkpoint, Chunk, ChunkType, Code, ConfidenceSource, Cost, DataError,
+    Effort, Envelope, ErrorBody, ErrorCode, Fallback, GateReport, Generation, Manifest, Meta, OnViolation,
+    Outcome, PartProgress, PartReport, PartStatus, Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta,
+    ServiceTier, Tier, Verbosity, ViolationNote, Warning, WarningCode,
 };

@@ -36,6 +36,12 @@ pub struct RunOptions {
     pub model: Option<String>,
     /// Whether every repair is a violation (ruling R26).
     pub strict: bool,
+    /// The share of accepted answers that must be right (docs/calibration.md): the gate of the run. The gate of the manifest stays,
+    /// if it requires more.
+    pub accept: Option<f64>,
+    /// Whether the next provider is called also after a bad answer: one that violates its contract or a check, is cut off, or has a
+    /// confidence that is too low.
+    pub escalate: bool,
     /// The maximum duration of the run (ruling R40). None uses the runtime's limit.
     pub timeout: Option<Duration>,
     /// The parameters of the generation. They replace the parameters of the runtime and the manifest.

@@ -15,6 +15,7 @@ use crate::{
     check::AnswerCheck,
     clock,
     composition::PendingComposition,
+    confidence::RequiredConfidence,
     error,
     events::{OpenRun, Recorder, RunScope},
     media::{self, Collected, MediaSink, Sources},
@@ -57,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) parts_state: Option<CompositionState>,
     /// Stores the reply of a successful answer.
     pub(crate) cache: Option<CacheSink>,
+    /// What the run requires of the confidence of its answer.
+    pub(crate) confidence: Option<RequiredConfidence>,
     /// The budgets that the calls are counted in.
     pub(crate) budgets: Vec<Budget>,
     /// The tools that the model may call.
@@ -232,6 +235,8 @@ pub(crate) fn answer_rules(
     rules.dialect = request::dialect_of(request, provider);
     rules.form = request::form_of(request);
     rules.strict = options.strict;
+    rules.escalates = options.escalate || module.manifest.failure.escalate;
+    rules.is_calibration = context.is_calibration;
     if rules.makes_media() {
         rules.limits = media::limits(rules.limits, module);
     }

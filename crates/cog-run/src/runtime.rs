@@ -1,10 +1,10 @@
 //! The runtime: set up once, it loads and runs modules.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use cog_json::Value;
 use cog_media::Access;
-use cog_module::{Finder, Module};
+use cog_module::{Finder, Module, calibration::CalibrationKey};
 use cog_provider::Provider;
 use cog_spec::{Code, Envelope, ErrorBody, Generation};
 
@@ -13,6 +13,7 @@ use crate::{
     RunInput, RunOptions,
     compiled::Compilations,
     composition::{CompositionMode, Compositions},
+    confidence::CalibrationStore,
     events::{Listeners, RunEvents},
     modules::{ModuleRef, Modules},
     options::{Approval, Decision},
@@ -43,6 +44,7 @@ pub struct RuntimeBuilder {
     context: ContextStore,
     budget: BudgetLimits,
     cache: Option<AnswerCache>,
+    calibrations: Option<PathBuf>,
 }
 
 impl Runtime {
@@ -71,6 +73,7 @@ impl Runtime {
             context: ContextStore::default(),
             budget: BudgetLimits::default(),
             cache: None,
+            calibrations: None,
         }
     }
 
@@ -229,6 +232,23 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// Returns what a calibration of the model that answers an input is stored by. Nothing is sent.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::forms`].
+    pub fn calibration_key(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<CalibrationKey, ErrorBody> {
+        let context = RunContext::default();
+        let mode = CompositionMode::Find;
+        pipeline::prepare(&self.state, module, input, &options, context, &mode)?.calibration_key()
+    }
+}
+
 impl RuntimeBuilder {
     /// Sets the only provider. The rest of the run, including the checks, is the same for every provider.
     ///
@@ -354,6 +374,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the user's state directory, which has the calibrations of built-in modules (docs/calibration.md). By default they have
+    /// none.
+    pub fn calibrations(mut self, state: PathBuf) -> Self {
+        self.calibrations = Some(state);
+        self
+    }
+
     /// Sets the limits of each run, together with its parts and the modules that it calls as tools.
     pub fn budget(mut self, limits: BudgetLimits) -> Self {
         self.budget = limits;
@@ -402,9 +429,11 @@ impl Runtime {
             context,
             budget,
             cache,
+            calibrations,
         } = builder;
         let modules = Modules::new(finder, reload_interval);
         let compilations = Compilations::default();
+        let calibrations = CalibrationStore::new(calibrations, reload_interval);
         let state = RuntimeState {
             providers,
             modules,
@@ -417,6 +446,7 @@ impl Runtime {
             context,
             budget,
             cache,
+            calibrations,
             compositions: Compositions::new(max_parallel_parts),
         };
         Self { state: Arc::new(state) }

@@ -7,7 +7,8 @@ use cog_spec::Generation;
 
 use crate::{
     AnswerCache, BudgetLimits, Providers, compiled::Compilations, composition::Compositions,
-    events::Listeners, module_context::ContextStore, modules::Modules, tools::ToolSettings,
+    confidence::CalibrationStore, events::Listeners, module_context::ContextStore, modules::Modules,
+    tools::ToolSettings,
 };
 
 /// The state that all runs of a runtime share.
@@ -28,6 +29,8 @@ pub(crate) struct RuntimeState {
     pub(crate) budget: BudgetLimits,
     /// The cache of answers.
     pub(crate) cache: Option<AnswerCache>,
+    /// What the confidence of each model is worth.
+    pub(crate) calibrations: CalibrationStore,
     /// The context that modules have emitted.
     pub(crate) context: ContextStore,
     pub(crate) compositions: Compositions,

@@ -2,13 +2,16 @@
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 use cog_json::{Node, ToJson, Writer};
-use cog_spec::{Code, Envelope, ErrorOrigin};
+use cog_spec::{Code, Envelope, ErrorOrigin, Meta};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// The header of an answer that did not pass its gate (docs/calibration.md).
+const GATE: HeaderName = HeaderName::from_static("x-cognitive-gate");
+const REVIEW: HeaderValue = HeaderValue::from_static("review");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// The initial capacity of a response body, in bytes. A usual envelope fits.
 const USUAL: usize = 2048;
@@ -24,7 +27,17 @@ pub(crate) fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
     if let Some(seconds) = retry_after(envelope) {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
+    if envelope.is_ok() {
+        mark(&mut response, &envelope.meta);
+    }
     response
+}
+
+/// Adds the header of an answer that did not pass its gate.
+pub(crate) fn mark(response: &mut Response, meta: &Meta) {
+    if meta.runtime.wants_review() {
+        response.headers_mut().insert(GATE, REVIEW);
+    }
 }
 
 /// Returns a document as JSON. Caches do not store it.
@@ -68,7 +81,7 @@ fn retry_after(envelope: &Envelope) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use cog_json::Value;
-    use cog_spec::ErrorBody;
+    use cog_spec::{ErrorBody, GateReport, Risk};
 
     use super::*;
 
@@ -81,6 +94,18 @@ mod tests {
         let details = Value::from(serde_json::json!({ "retry_after_ms": 2500 }));
         let response = envelope(&Envelope::failure(error.with_details(details)));
         assert_eq!(response.headers()["retry-after"], "3");
+    }
+
+    #[test]
+    fn answer_below_its_gate_has_a_header() {
+        for (gate, expected) in [(None, None), (Some(true), None), (Some(false), Some("review"))] {
+            let mut meta = Meta::new(Some(0.6), Risk::Low, "Done.");
+            meta.runtime.gate = gate.map(|passed| GateReport { accuracy: 0.9, threshold: Some(0.7), passed });
+            let response = envelope(&Envelope::success(meta, Value::default()));
+            assert_eq!(response.status(), 200);
+            let header = response.headers().get("x-cognitive-gate");
+            assert_eq!(header.and_then(|value| value.to_str().ok()), expected);
+        }
     }
 
     #[test]

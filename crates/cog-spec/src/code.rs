@@ -162,8 +162,8 @@ codes! {
         "The content does not match the given checksum.",
         "Transfer the file again, or correct the checksum.";
     LowConfidence "E2001" "LOW_CONFIDENCE" Yes 422 None,
-        "The confidence of the answer is below the tier's minimum.",
-        "Review the answer in partial_data, add context, or use another model.";
+        "The confidence of the answer is below the minimum of the tier, or it did not pass its gate.",
+        "Review the answer in partial_data, add context, or ask another model with --provider a,b --escalate.";
     Timeout "E2002" "TIMEOUT" Maybe 504 None,
         "The request timed out.",
         "Raise --timeout, or shorten the input.";

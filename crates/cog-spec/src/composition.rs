@@ -185,6 +185,9 @@ pub struct PartReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub risk: Option<Risk>,
+    /// Whether its answer did not pass its gate, so that a person should review it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub review: bool,
     /// The model that replied, as `PROVIDER/MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -265,6 +268,7 @@ impl PartReport {
             status,
             confidence: None,
             risk: None,
+            review: false,
             model: None,
             usage: None,
             cache: None,
@@ -291,6 +295,7 @@ mod tests {
         let mut report = PartReport::new("a/b[2]", "b", PartStatus::Done);
         report.confidence = Some(0.5);
         report.risk = Some(Risk::Low);
+        report.review = true;
         report.usage = Some(Usage { input_tokens: 3, ..Usage::default() });
         report.error = Some(PartError { code: "E2002".to_owned(), message: "late".to_owned() });
         let text = report.to_json();

@@ -47,11 +47,11 @@ pub struct MeasuredForm {
     pub checksum: String,
 }
 
-fn write_form<S: Serializer>(form: &&'static Form, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_form<S: Serializer>(form: &&'static Form, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(form.name)
 }
 
-fn read_form<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static Form, D::Error> {
+pub(crate) fn read_form<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static Form, D::Error> {
     let name = Cow::<'de, str>::deserialize(deserializer)?;
     match Ask::from_str(&name) {
         Ok(Ask::Form(form)) => Ok(form),

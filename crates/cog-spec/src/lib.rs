@@ -8,11 +8,13 @@
 //! * the published JSON Schemas of these documents: [`Schema`];
 //! * the types between the stages: [`ModelEvent`], [`Usage`], [`FinishReason`], [`Repair`], [`Secret`].
 
+mod calibration_file;
 mod capability;
 mod check;
 mod chunk;
 mod code;
 mod composition;
+mod confidence;
 mod cost;
 mod envelope;
 mod event;
@@ -32,6 +34,7 @@ mod string_enum;
 mod tier;
 mod warning;
 
+pub use calibration_file::{Calibration, CalibrationFile, LogisticMap, ScoreCount, ScoreTotal};
 pub use capability::{Capabilities, Dialect, Modality, SPECIFICATION, Transport};
 pub use check::{CheckRule, CheckSeverity};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
@@ -39,6 +42,9 @@ pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use composition::{
     Aggregate, Composition, DataflowStep, IterationRule, PartAnswer, PartError, PartProgress, PartReport,
     PartStatus, Pattern, Requirement, RoutingRule,
+};
+pub use confidence::{
+    BelowGate, CalibrationReport, ConfidenceRule, ConfidenceSource, GateReport, GateRule, RequiredSource,
 };
 pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{DataError, Envelope, ErrorBody, ErrorOrigin, Outcome};

@@ -1,8 +1,8 @@
 //! The manifest of a module, with every default resolved (SPEC 2.2, docs/spec/modules.md).
 
 use crate::{
-    CheckRule, ChunkType, Composition, EnumStrategy, Generation, Modality, OnViolation, ResponseMode,
-    RiskRule, Strictness, Tier, string_enum::string_enum,
+    CheckRule, ChunkType, Composition, ConfidenceRule, EnumStrategy, Generation, Modality, OnViolation,
+    ResponseMode, RiskRule, Strictness, Tier, string_enum::string_enum,
 };
 
 string_enum! {
@@ -81,6 +81,8 @@ pub struct Manifest {
     pub context: ContextRule,
     /// The modules that it calls; none if the manifest has no `composition`.
     pub composition: Option<Composition>,
+    /// What its confidence is, and what an answer needs to be accepted.
+    pub confidence: ConfidenceRule,
     /// Whether its answers may be cached; none for the default of the tier.
     pub cache: Option<bool>,
     /// The form of its answers.
@@ -122,6 +124,7 @@ impl Manifest {
             invocation: Invocation::default(),
             context: ContextRule::default(),
             composition: None,
+            confidence: ConfidenceRule::default(),
             cache: None,
             response: Response::for_format(format, tier),
             modalities: Modalities::default(),
@@ -233,11 +236,13 @@ pub struct Failure {
     pub must_return_error_schema: bool,
     /// Whether a model may answer with an error of its own: `model_errors`, `allowed` or `never` (ruling R89).
     pub model_errors: bool,
+    /// Whether the next provider is called also after a bad answer: `escalate`.
+    pub escalate: bool,
 }
 
 impl Default for Failure {
     fn default() -> Self {
-        Self { partial_allowed: true, must_return_error_schema: true, model_errors: true }
+        Self { partial_allowed: true, must_return_error_schema: true, model_errors: true, escalate: false }
     }
 }
 

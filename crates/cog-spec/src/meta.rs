@@ -3,7 +3,10 @@ use std::collections::BTreeMap;
 use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{CacheHit, Code, PartReport, Risk, RiskValue, Usage, string_enum::string_enum};
+use crate::{
+    CacheHit, Calibration, CalibrationReport, Code, ConfidenceSource, GateReport, PartReport, Risk,
+    RiskValue, Usage, string_enum::string_enum,
+};
 
 /// The keys of `meta` that the runtime writes (ruling R27). A module's meta schema does not apply to them.
 pub const RUNTIME_KEYS: &[&str] = &[
@@ -21,6 +24,9 @@ pub const RUNTIME_KEYS: &[&str] = &[
     "cache",
     "parts",
     "evidence",
+    "confidence_source",
+    "calibration",
+    "gate",
 ];
 
 /// The control plane: what a caller decides by without reading `data` (SPEC 6).
@@ -149,6 +155,23 @@ pub struct RuntimeMeta {
     /// What is known about the answer besides what the model states.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// What `confidence` is, in a run that asks for a measured one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", length(min = 1)))]
+    pub confidence_source: Option<ConfidenceSource>,
+    /// The cases behind the calibration, in a run that asks for a measured confidence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<CalibrationReport>,
+    /// What the gate of the run says about the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateReport>,
+}
+
+impl RuntimeMeta {
+    /// Returns whether the answer, or one of a part that it is made of, did not pass its gate, so that a person should review it.
+    pub fn wants_review(&self) -> bool {
+        self.gate.is_some_and(|gate| !gate.passed) || self.parts.iter().any(|part| part.review)
+    }
 }
 
 /// What is known about an answer besides what the model states of itself.
@@ -158,6 +181,24 @@ pub struct Evidence {
     /// The probabilities of the tokens of the deciding fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logprob: Option<FieldProbabilities>,
+    /// The confidence before a calibration replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
+    pub stated: Option<f64>,
+}
+
+impl Evidence {
+    /// The kinds of evidence that a calibration can read, with the confidence itself.
+    pub const KINDS: &'static [&'static str] = &[Calibration::STATED, "logprob"];
+
+    /// Returns the number of a kind, from 0 to 1; none if the answer has no such evidence.
+    pub fn value(&self, kind: &str) -> Option<f64> {
+        match kind {
+            "logprob" => self.logprob.as_ref().map(|found| found.value),
+            Calibration::STATED => self.stated,
+            _ => None,
+        }
+    }
 }
 
 /// How probable a model found the deciding fields of its answer: enums, booleans and numbers.
@@ -201,11 +242,19 @@ impl RuntimeMeta {
             media_processed: value("media_processed"),
             media_validation: value("media_validation"),
             cost: value("cost"),
-            cache: meta.get("cache").and_then(|cache| CacheHit::deserialize(cache).ok()),
+            cache: read_as(meta, "cache"),
             parts: list(meta.get("parts")),
-            evidence: meta.get("evidence").and_then(|evidence| Evidence::deserialize(evidence).ok()),
+            evidence: read_as(meta, "evidence"),
+            confidence_source: read_as(meta, "confidence_source"),
+            calibration: read_as(meta, "calibration"),
+            gate: read_as(meta, "gate"),
         }
     }
+}
+
+/// Returns a member that has the form of `T`.
+fn read_as<'a, T: Deserialize<'a>>(meta: Node<'a>, key: &str) -> Option<T> {
+    meta.get(key).and_then(|member| T::deserialize(member).ok())
 }
 
 /// Returns the elements that have the form of `T`.

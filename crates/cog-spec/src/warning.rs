@@ -9,6 +9,10 @@ string_enum! {
         ContentHint = "W1014",
         /// Confidence is low for the tier.
         LowConfidence = "W2001",
+        /// The answer did not pass its gate: it should be reviewed.
+        GateNotPassed = "W2002",
+        /// There is no calibration for the confidence, or it is stale: the confidence is not measured.
+        NotCalibrated = "W2003",
         /// An optional part of a composition failed.
         OptionalPartFailed = "W3002",
         /// Insights beyond the limit were removed.

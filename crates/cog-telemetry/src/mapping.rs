@@ -137,7 +137,7 @@ fn run_attributes(run: &RunReport<'_>, recorded: &Recorded<'_>, out: &mut impl A
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Evaluation<'a> {
     pub(crate) value: f64,
-    /// Whether the tier of the module accepts the answer; none if it has no threshold.
+    /// Whether the gate of the run accepts the answer, or without a gate the tier of the module; none without a threshold.
     pub(crate) label: Option<&'static str>,
     /// What the model says about the answer, if content is recorded.
     pub(crate) explanation: Option<&'a str>,
@@ -148,7 +148,9 @@ pub(crate) fn evaluation<'a>(run: &RunReport<'a>, recorded: &Recorded<'_>) -> Op
     let meta = run.meta?;
     let value = meta.confidence?;
     let threshold = run.module.manifest.tier.and_then(|tier| tier.min_confidence());
-    let label = threshold.map(|threshold| if value < threshold { "low" } else { "sufficient" });
+    let of_tier = threshold.map(|threshold| if value < threshold { "low" } else { "sufficient" });
+    let of_gate = meta.runtime.gate.map(|gate| if gate.passed { "accepted" } else { "review" });
+    let label = of_gate.or(of_tier);
     let explanation = Some(meta.explain.as_str()).filter(|_| recorded.is_on);
     Some(Evaluation { value, label, explanation })
 }

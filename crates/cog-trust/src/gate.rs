@@ -1,5 +1,6 @@
 //! The threshold above which answers can be accepted, with a promise.
 
+use cog_spec::ScoreCount;
 use statrs::function::beta::beta_reg;
 
 use crate::{Sample, sample::Weighted};
@@ -85,14 +86,31 @@ impl Goal {
     ///
     /// The first run of each case counts, because a test needs independent answers.
     pub fn gate(self, sample: &Sample) -> Gate {
-        let candidates = candidates(sample);
+        self.choose(&candidates(sample))
+    }
+
+    /// Chooses the threshold as [`Goal::gate`] does, from counts of cases. `scores` go from the highest score to the lowest.
+    pub fn gate_of_scores(self, scores: &[ScoreCount]) -> Gate {
+        let mut before = Candidate { threshold: 1.0, right: 0, wrong: 0 };
+        let candidates = scores.iter().map(|count| {
+            before = Candidate {
+                threshold: count.score,
+                right: before.right + count.right,
+                wrong: before.wrong + count.cases.saturating_sub(count.right),
+            };
+            before
+        });
+        self.choose(&candidates.collect::<Vec<_>>())
+    }
+
+    fn choose(self, candidates: &[Candidate]) -> Gate {
         let fewest = self.fewest_cases();
         let tested = candidates.iter().filter(|candidate| candidate.cases() >= fewest);
         match tested.take_while(|candidate| self.holds(candidate.right, candidate.wrong)).last() {
             Some(found) => {
                 Gate::Threshold { threshold: found.threshold, accepted: found.cases(), right: found.right }
             }
-            None => self.needed(&candidates, fewest),
+            None => self.needed(candidates, fewest),
         }
     }
 

@@ -18,16 +18,17 @@
 //! probability, and the threshold for a promise:
 //!
 //! ```
-//! use cog_trust::{Gate, Goal, LogisticMap, Run, Sample};
+//! use cog_trust::{Gate, Goal, Run, Sample};
 //!
 //! let runs: Vec<Run> = (0..30).filter_map(|case| Run::new(case, 0.95, true)).collect();
 //! let sample = Sample::new(&runs);
 //! let goal = Goal::new(0.9, 0.1).expect("between 0 and 1");
 //! assert_eq!(goal.gate(&sample), Gate::Threshold { threshold: 0.95, accepted: 30, right: 30 });
-//! assert!(LogisticMap::fit(&sample).probability(0.95) > 0.95);
+//! assert!(sample.map().probability(0.95) > 0.95);
 //! ```
 
 mod coverage;
+pub mod drift;
 mod gate;
 pub mod interval;
 mod map;
@@ -41,10 +42,10 @@ mod score;
 #[cfg(test)]
 mod tests;
 
+pub use cog_spec::LogisticMap;
 pub use coverage::Coverage;
 pub use gate::{Gate, Goal};
 pub use interval::Interval;
-pub use map::LogisticMap;
 pub use rate::Rate;
 pub use reliability::{Bin, CalibrationError};
 pub use sample::{Run, Sample};

@@ -1,5 +1,5 @@
 /// How many of a number of cases were right: `right` of `cases`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Rate {
     right: u64,
     cases: u64,

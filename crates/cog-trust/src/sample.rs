@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use cog_spec::{Calibration, ScoreCount};
+
 use crate::interval::{self, Interval};
 
 /// One answer whose truth is known.
@@ -113,6 +115,22 @@ impl Sample {
     /// Returns the mean of the stated confidences.
     pub fn stated_mean(&self) -> Option<f64> {
         self.mean(|run| run.stated)
+    }
+
+    /// Returns the first run of each case, counted by what it states, from the highest confidence to the lowest.
+    pub fn scores(&self) -> Vec<ScoreCount> {
+        let mut scores: Vec<ScoreCount> = Vec::new();
+        for run in self.runs.iter().rev().filter(|run| run.is_first) {
+            let score = Calibration::rounded(run.stated);
+            match scores.last_mut() {
+                Some(last) if last.score == score => {
+                    last.cases += 1;
+                    last.right += u64::from(run.right);
+                }
+                _ => scores.push(ScoreCount { score, cases: 1, right: u64::from(run.right) }),
+            }
+        }
+        scores
     }
 
     /// Returns the runs, in the order of what they state.

@@ -46,7 +46,7 @@ fn no_run_has_no_statistics() {
     assert_eq!((empty.brier(), empty.auroc(), empty.calibration_error()), (None, None, None));
     assert_eq!(empty.accuracy_interval(0.95), Interval::UNKNOWN);
     assert!(empty.reliability().is_empty() && empty.coverage().is_empty());
-    assert_eq!(LogisticMap::fit(&empty), LogisticMap::AS_STATED);
+    assert_eq!(empty.map(), LogisticMap::AS_STATED);
     assert_eq!(goal(0.9, 0.1).gate(&empty), Gate::Needed { answers: 22, at_least: None });
 }
 
@@ -109,7 +109,7 @@ fn case_that_is_repeated_counts_once() {
     let often = sample(&[(0, 0.9, true), (1, 0.6, false), (1, 0.6, false), (1, 0.6, false)]);
     assert_eq!((once.accuracy(), often.accuracy()), (Some(0.5), Some(0.5)));
     assert!((once.brier().unwrap().score - often.brier().unwrap().score).abs() < 1e-12);
-    assert!((LogisticMap::fit(&once).slope - LogisticMap::fit(&often).slope).abs() < 1e-9);
+    assert!((once.map().slope - often.map().slope).abs() < 1e-9);
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn coverage_falls_as_the_threshold_rises() {
 
 #[test]
 fn map_of_few_cases_stays_close_to_as_stated() {
-    let few = LogisticMap::fit(&cases(&[(0.9, 1, 0)]));
-    let many = LogisticMap::fit(&cases(&[(0.9, 2_000, 1_000)]));
+    let few = cases(&[(0.9, 1, 0)]).map();
+    let many = cases(&[(0.9, 2_000, 1_000)]).map();
     assert!(few.probability(0.9) > 0.5, "{few:?}");
     assert!((many.probability(0.9) - 0.5).abs() < 0.01, "{many:?}");
 }
@@ -144,7 +144,7 @@ proptest! {
         let sample = sample(&runs);
         let brier = sample.brier().unwrap();
         let error = sample.calibration_error().unwrap();
-        let map = LogisticMap::fit(&sample);
+        let map = sample.map();
         for value in [sample.accuracy().unwrap(), brier.score, error.value, error.null, map.probability(0.0), map.probability(1.0)] {
             prop_assert!((-1e-12..=1.0 + 1e-12).contains(&value), "{}", value);
         }
@@ -173,4 +173,22 @@ proptest! {
         let difference = before.calibration_error().unwrap().value - after.calibration_error().unwrap().value;
         prop_assert!(difference.abs() < 1e-9);
     }
+}
+
+#[test]
+fn scores_give_the_same_threshold_as_the_runs() {
+    for groups in [&[(0.98, 12, 12), (0.9, 16, 15), (0.8, 8, 6), (0.6, 4, 2)][..], &[(0.9, 3, 3)], &[]] {
+        let sample = cases(groups);
+        for target in [0.5, 0.8, 0.9, 0.99] {
+            let goal = Goal::new(target, 0.1).unwrap();
+            assert_eq!(goal.gate_of_scores(&sample.scores()), goal.gate(&sample), "{groups:?} {target}");
+        }
+    }
+}
+
+#[test]
+fn scores_count_the_first_run_of_a_case() {
+    let scores = sample(&[(1, 0.9, true), (1, 0.9, false), (2, 0.90004, false), (3, 0.2, true)]).scores();
+    let scores: Vec<_> = scores.iter().map(|count| (count.score, count.cases, count.right)).collect();
+    assert_eq!(scores, [(0.9, 2, 1), (0.2, 1, 1)]);
 }

@@ -93,6 +93,7 @@ Exit codes:
   2    invalid arguments or settings
   3    invalid module
   4    a batch stopped before its end
+  5    an answer that did not pass its gate, and should be reviewed
   130  interrupted
 
 Examples:

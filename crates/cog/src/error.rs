@@ -230,6 +230,8 @@ pub(crate) enum Exit {
     Invalid,
     /// 4: a batch that was stopped before its end.
     Stopped,
+    /// 5: an answer that did not pass its gate, and should be reviewed.
+    Review,
     /// 130: interrupted; the call to the provider was cancelled.
     Interrupted,
 }
@@ -242,6 +244,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Invalid => 3,
             Exit::Stopped => 4,
+            Exit::Review => 5,
             Exit::Interrupted => 130,
         })
     }

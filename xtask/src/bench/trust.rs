@@ -1,7 +1,7 @@
 //! `cargo xtask bench trust`: how often the promise of a threshold is broken, and what is left of the calibration error, in
 //! simulations whose truth is known. The draws have fixed seeds, so each run prints the same.
 
-use cog_trust::{Gate, Goal, LogisticMap, Run, Sample, paired};
+use cog_trust::{Gate, Goal, Run, Sample, paired};
 
 use crate::project::{Outcome, say};
 
@@ -144,7 +144,7 @@ impl Score {
     fn calibration_error(&self, cases: usize, draws: u32) -> f64 {
         let mut random = Random(11);
         let errors = (0..draws).map(|_| {
-            let map = LogisticMap::fit(&Sample::new(&self.draw(cases, &mut random)));
+            let map = Sample::new(&self.draw(cases, &mut random)).map();
             self.error(|value| map.probability(value))
         });
         errors.sum::<f64>() / f64::from(draws)

@@ -197,6 +197,13 @@ impl PendingReply {
                 out.extend(assembler.sequencer.drain());
                 return Finish::Again(Box::new(assembler), correction);
             }
+            Err(failure) if assembler.may_escalate(&failure) => {
+                assembler.report(&failure);
+                let error = failure.error.clone();
+                assembler.escalate(failure);
+                out.extend(assembler.sequencer.drain());
+                return Finish::Next(Box::new(assembler), error);
+            }
             Err(failure) => {
                 warnings.extend(failure.warnings.clone());
                 assembler.report(&failure);
@@ -270,7 +277,7 @@ impl Assembler {
                 let changed: Vec<_> = success.changed.iter().chain(&placed).cloned().collect();
                 listener.finish(&success.data, &changed, is_complete, &mut self.sequencer);
             }
-            Err(failure) if self.may_retry(failure) => {}
+            Err(failure) if self.may_retry(failure) || self.may_escalate(failure) => {}
             Err(failure) => {
                 let partial = failure.partial_data.as_ref();
                 listener.fail(None, partial, &placed, is_complete, &mut self.sequencer);

@@ -7,6 +7,7 @@ use cog_spec::{
     Secret, Warning,
 };
 
+use super::MeasuredConfidence;
 use crate::{
     AnswerRules, error,
     repair::{self, Fill, Ledger, ReplyMeta},
@@ -151,6 +152,8 @@ pub(crate) struct ParsedReply {
 pub(crate) struct Success {
     pub(crate) meta: Meta,
     pub(crate) evidence: Option<Evidence>,
+    /// What the confidence is, in a run that asks for a measured one.
+    pub(crate) measured: Option<MeasuredConfidence>,
     pub(crate) data: Value,
     /// The context that the answer emits.
     pub(crate) emitted: Option<Value>,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{AnswerRules, fold, testing::*};
 
+mod confidence;
 mod context;
 mod details;
 

@@ -78,6 +78,7 @@ fn facts(manifest: &Manifest) -> Vec<Fact> {
         invocation,
         context,
         composition,
+        confidence,
         cache,
         response,
         modalities,
@@ -118,6 +119,8 @@ fn facts(manifest: &Manifest) -> Vec<Fact> {
         fact("invocation.agent_invocable", json!(invocation.agent_invocable)),
         opaque("context", context),
         opaque("composition", composition),
+        opaque("confidence", confidence),
+        fact("failure.escalate", json!(failure.escalate)),
         fact("cache", json!(cache)),
         fact("response.mode", json!(response.mode.as_str())),
         fact("response.chunk_type", json!(response.chunk_type.as_str())),
@@ -168,6 +171,8 @@ fn judge(path: &str, old: &Module, new: &Module) -> (Effect, Option<Value>) {
         | "generation"
         | "compat"
         | "cache"
+        | "confidence"
+        | "failure.escalate"
         | "composition"
         | "response.on_violation"
         | "response.max_attempts" => Effect::Compatible,

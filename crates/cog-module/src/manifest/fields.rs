@@ -35,11 +35,12 @@ fn elsewhere(key: &str) -> Option<String> {
 }
 
 /// Keys of sections that authors write at the top level.
-const SECTION_KEYS: [(&str, &[&str]); 6] = [
+const SECTION_KEYS: [(&str, &[&str]); 7] = [
     ("response", &["mode", "chunk_type", "buffer_size", "on_violation", "max_attempts"]),
     ("generation", &["temperature", "max_tokens", "seed", "stop", "effort", "verbosity", "service_tier"]),
     ("enums", &["strategy", "unknown_tag"]),
     ("meta", &["risk_rule"]),
+    ("confidence", &["gate"]),
     ("policies", &["network", "filesystem_write", "side_effects", "code_execution"]),
     ("overflow", &["max_items", "require_suggested_mapping", "recoverable"]),
 ];

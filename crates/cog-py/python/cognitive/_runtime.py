@@ -61,6 +61,10 @@ class _Options(TypedDict, total=False):
     """The trace that the run belongs to: ``meta.trace_id``."""
     ask: str | None
     """The form in which the model is asked: ``auto``, ``envelope``, ``data`` and others."""
+    accept: float | None
+    """The share of accepted answers that must be right, such as 0.95. ``result.meta`` says whether the answer passed."""
+    escalate: bool | None
+    """Whether the next provider is called also after a bad answer."""
     on_violation: Literal["continue", "abort", "retry"] | None
     """What happens when the answer violates its schema while it arrives."""
     chunk_type: Literal["delta", "snapshot"] | None

@@ -282,6 +282,7 @@ impl CallResult {
         if self.is_ok() {
             report.confidence = meta.confidence;
             report.risk = Some(meta.risk.level());
+            report.review = meta.runtime.gate.is_some_and(|gate| !gate.passed);
         }
         let inner = meta.runtime.parts.into_iter();
         let inner = inner.map(|part| PartReport { path: format!("{path}/{}", part.path), ..part });
@@ -468,6 +469,9 @@ impl Context {
             provider: options.provider.clone(),
             model: options.model.clone(),
             strict: options.strict,
+            // The gate of a caller is for the answer of the composition. Each part has its own.
+            accept: None,
+            escalate: options.escalate,
             generation: options.generation.clone(),
             on_violation: options.on_violation,
             max_attempts: options.max_attempts,

@@ -4,17 +4,19 @@ use std::{fmt::Display, str::FromStr, time::Duration};
 
 use cog_harmony::Conversation;
 use cog_json::{Kind, Node, ToJson, Value, Writer};
-use cog_spec::{Ask, Code, ErrorBody, Generation, Warning};
+use cog_spec::{Ask, Code, ErrorBody, GateRule, Generation, Warning};
 use serde::Deserialize as _;
 
 use super::{Approval, Caller, Decision, RunOptions};
 
 /// The keys of `_options` that belong to a run.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 17] = [
     "chunk_type",
     "provider",
     "model",
     "strict",
+    "accept",
+    "escalate",
     "timeout_ms",
     "on_violation",
     "max_attempts",
@@ -55,6 +57,8 @@ impl RunOptions {
                 "provider" => options.provider = Some(member.name()?),
                 "model" => options.model = Some(member.name()?),
                 "strict" => options.strict = member.flag()?,
+                "accept" => options.accept = Some(member.share()?),
+                "escalate" => options.escalate = member.flag()?,
                 "timeout_ms" => options.timeout = Some(Duration::from_millis(member.number(MAX_MS)?)),
                 "on_violation" => options.on_violation = Some(member.keyword()?),
                 "max_attempts" => options.max_attempts = member.number(MAX_ATTEMPTS)?.try_into().ok(),
@@ -83,6 +87,8 @@ impl ToJson for RunOptions {
             w.optional("provider", &self.provider);
             w.optional("model", &self.model);
             w.optional("strict", &self.strict.then_some(true));
+            w.optional("accept", &self.accept);
+            w.optional("escalate", &self.escalate.then_some(true));
             let ms = self.timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).min(MAX_MS));
             w.optional("timeout_ms", &ms);
             w.optional("on_violation", &self.on_violation.map(|it| it.as_str()));
@@ -124,6 +130,13 @@ impl Member<'_> {
     /// Returns a number from 1 to this maximum.
     fn count(&self, max: u32) -> Result<u32, ErrorBody> {
         Ok(u32::try_from(self.number(u64::from(max))?).unwrap_or(max))
+    }
+
+    fn share(&self) -> Result<f64, ErrorBody> {
+        let range = GateRule::RANGE;
+        let allowed = || format!("a number from {} to {}", range.start(), range.end());
+        let Some(share) = self.value.as_f64() else { return Err(self.error("type", allowed())) };
+        range.contains(&share).then_some(share).ok_or_else(|| self.error("bounds", allowed()))
     }
 
     fn name(&self) -> Result<String, ErrorBody> {
@@ -248,6 +261,8 @@ impl RunOptions {
             provider: self.provider.clone().or_else(|| former.provider.clone()),
             model: self.model.clone().or_else(|| former.model.clone()),
             strict: self.strict || former.strict,
+            accept: self.accept.or(former.accept),
+            escalate: self.escalate || former.escalate,
             timeout: self.timeout.or(former.timeout),
             generation: self.generation.or(&former.generation),
             on_violation: self.on_violation.or(former.on_violation),
@@ -278,7 +293,7 @@ mod tests {
 
     #[test]
     fn options_read_back_as_written() {
-        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","ask":"data","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"accept":0.95,"escalate":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","ask":"data","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }
@@ -314,6 +329,10 @@ mod tests {
             r#"{"max_tool_calls": 1001}"#,
             r#"{"handoff_to": " "}"#,
             r#"{"strict": "yes"}"#,
+            r#"{"accept": 1.5}"#,
+            r#"{"accept": 0}"#,
+            r#"{"accept": "high"}"#,
+            r#"{"escalate": "yes"}"#,
             r#"{"model": " "}"#,
             r#"{"provider": ["a"]}"#,
         ];

@@ -12,6 +12,7 @@ use crate::{
     Budget, Providers, RunContext, RunInput, RunOptions,
     cache::{self, Cached},
     composition::{Composition, CompositionMode, CompositionProvider, PendingComposition},
+    confidence::RequiredConfidence,
     events::{Recorder, RunScope},
     form,
     input::CheckedInput,
@@ -56,11 +57,14 @@ pub(crate) fn prepare(
     let accepted = run.accept(input)?;
     let call = run.call(&accepted, continued.as_deref())?;
     let cached = run.cached(&accepted.input, &call, continued.is_some());
-    let rules = run.rules(&accepted, &call, &cached);
+    let confidence = run.confidence();
+    let mut rules = run.rules(&accepted, &call, &cached);
+    rules.confidence =
+        confidence.as_ref().map(|required| required.rules(module, call.chain.first.as_ref(), &call.request));
     let plan = run.plan(accepted, call, cached, halted_parts)?;
     let claim = continued.and_then(|continued| continued.claim);
     let client = options.client.clone();
-    Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, open: None, client })
+    Ok(PreparedRun { plan: Plan { claim, confidence, ..plan }, rules, open: None, client })
 }
 
 /// Returns the access with the directory of the module, if a run may open its files. The parts and tools of the run get the same
@@ -237,6 +241,14 @@ impl Run<'_> {
         cache::lookup(answers, self.module, input, provider, &call.request, options)
     }
 
+    /// Returns what the run requires of the confidence of its answer. A calibration measures it as it is.
+    fn confidence(&self) -> Option<RequiredConfidence> {
+        match self.context.is_calibration {
+            true => None,
+            false => RequiredConfidence::new(&self.state.calibrations, self.module, self.options),
+        }
+    }
+
     /// Returns the rules by which the answer is checked.
     fn rules(&self, accepted: &Accepted, call: &Call, cached: &Cached) -> AnswerRules {
         let Accepted { session_id, input, handoff, .. } = accepted;
@@ -294,6 +306,7 @@ impl Run<'_> {
             claim: None,
             media_sink: Arc::new(media_sink),
             parts,
+            confidence: None,
             parts_state: None,
             budgets,
             cache: cached.sink,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cog_run::{
-    Code, Meta,
+    Code, ConfidenceSource, Meta,
     events::{CallOutcome, CallReport, RunEvents, RunOutcome, RunReport},
 };
 use prometheus_client::{
@@ -40,6 +40,7 @@ pub(super) struct RunCounters {
     retries: Family<Module, Counter>,
     seconds: Family<Module, Histogram, fn() -> Histogram>,
     confidence: Family<Module, Histogram, fn() -> Histogram>,
+    gates: Family<Gated, Counter>,
 }
 
 /// What the runs of each client with a token have used.
@@ -110,6 +111,12 @@ struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Module {
     module: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Gated {
+    module: String,
+    result: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -197,6 +204,7 @@ impl RunCounters {
             retries: Family::default(),
             seconds: Family::new_with_constructor(seconds as fn() -> Histogram),
             confidence: Family::new_with_constructor(confidence as fn() -> Histogram),
+            gates: Family::default(),
         };
         let ends = "Runs, by module and outcome: answered, dropped or the error's code";
         registry.register("runs", ends, runs.runs.clone());
@@ -208,8 +216,10 @@ impl RunCounters {
         registry.register("retries", retries, runs.retries.clone());
         let seconds = "Seconds of a run, by module";
         registry.register("run_seconds", seconds, runs.seconds.clone());
-        let confidence = "Confidence that the model stated, by module";
+        let confidence = "Confidence of answers by module: as the model stated it, or calibrated";
         registry.register("confidence", confidence, runs.confidence.clone());
+        let gates = "Answers of runs with a gate, by module and result: accepted or review";
+        registry.register("gate", gates, runs.gates.clone());
         runs
     }
 
@@ -230,6 +240,10 @@ impl RunCounters {
         if let Some(confidence) = run.meta.and_then(stated_confidence) {
             self.confidence.get_or_create(&label).observe(confidence);
         }
+        if let Some(gate) = run.meta.and_then(|meta| meta.runtime.gate) {
+            let result = if gate.passed { "accepted" } else { "review" };
+            self.gates.get_or_create(&Gated { module: run.module.manifest.name.clone(), result }).inc();
+        }
         let tokens = run.usage.map(|usage| [("in", usage.input_tokens), ("out", usage.output_tokens)]);
         for (direction, count) in tokens.into_iter().flatten() {
             let module = run.module.manifest.name.clone();
@@ -249,10 +263,11 @@ impl RunCounters {
     }
 }
 
-/// Returns the confidence of an answer, unless the runtime filled it in.
+/// Returns the confidence of an answer, unless the runtime filled it in and no calibration measured it.
 fn stated_confidence(meta: &Meta) -> Option<f64> {
     let is_filled = meta.runtime.repairs.iter().any(|repair| repair.path == "meta.confidence");
-    meta.confidence.filter(|_| !is_filled)
+    let is_measured = meta.runtime.confidence_source == Some(ConfidenceSource::Calibrated);
+    meta.confidence.filter(|_| is_measured || !is_filled)
 }
 
 impl RunEvents for Metrics {

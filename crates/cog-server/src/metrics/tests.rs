@@ -6,8 +6,8 @@ use cog_run::{
     events::{CallOutcome, CallReport, RunEvents as _, RunOutcome, RunReport},
 };
 use cog_spec::{
-    Amount, Code, Cost, Currency, ErrorCode, Fallback, Meta, PriceDate, PriceSource, Repair, RepairRule,
-    Risk, Usage,
+    Amount, Code, ConfidenceSource, Cost, Currency, ErrorCode, Fallback, GateReport, Meta, PriceDate,
+    PriceSource, Repair, RepairRule, Risk, Usage,
 };
 
 use super::*;
@@ -162,13 +162,9 @@ fn runs_and_calls_are_counted_by_outcome() {
     }
 }
 
-#[test]
-fn confidence_that_the_runtime_filled_in_is_not_counted() {
-    let metrics = Metrics::new();
+/// Counts an answer.
+fn answered(metrics: &Metrics, meta: &Meta) {
     let module = Runtime::offline().load("code-reviewer").unwrap();
-    let mut meta = Meta::new(Some(0.5), Risk::Medium, "Fine.");
-    let path = "meta.confidence".to_owned();
-    meta.runtime.repairs.push(Repair { rule: RepairRule::ALL[0], path, before: None, after: None });
     metrics.run_ended(&RunReport {
         span: None,
         module: &module,
@@ -180,13 +176,42 @@ fn confidence_that_the_runtime_filled_in_is_not_counted() {
         attempts: 1,
         repairs: 1,
         fallbacks: &[],
-        meta: Some(&meta),
+        meta: Some(meta),
         input: None,
         output: None,
         message: None,
         envelope: None,
     });
+}
+
+#[test]
+fn confidence_that_the_runtime_filled_in_is_counted_once_it_is_measured() {
+    let metrics = Metrics::new();
+    let mut meta = Meta::new(Some(0.5), Risk::Medium, "Fine.");
+    let path = "meta.confidence".to_owned();
+    meta.runtime.repairs.push(Repair { rule: RepairRule::ALL[0], path, before: None, after: None });
+    answered(&metrics, &meta);
     assert!(!text(&metrics).contains("cog_confidence_count{"));
+    meta.runtime.confidence_source = Some(ConfidenceSource::Calibrated);
+    answered(&metrics, &meta);
+    assert!(text(&metrics).contains(r#"cog_confidence_count{module="code-reviewer"} 1"#));
+}
+
+#[test]
+fn gates_count_what_they_accept() {
+    let metrics = Metrics::new();
+    for passed in [true, true, false] {
+        let mut meta = Meta::new(Some(0.5), Risk::Medium, "Fine.");
+        meta.runtime.gate = Some(GateReport { accuracy: 0.9, threshold: Some(0.8), passed });
+        answered(&metrics, &meta);
+    }
+    let text = text(&metrics);
+    for line in [
+        r#"cog_gate_total{module="code-reviewer",result="accepted"} 2"#,
+        r#"cog_gate_total{module="code-reviewer",result="review"} 1"#,
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
 }
 
 #[test]

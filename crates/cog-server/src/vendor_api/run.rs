@@ -145,6 +145,7 @@ async fn complete(app: &App, run: Run) -> Result<Response, RequestError> {
     reply.complete(&answer, &mut Writer::compact(&mut text));
     text.push('\n');
     let mut response = answer::written(StatusCode::OK, text);
+    answer::mark(&mut response, meta);
     response.extensions_mut().insert(Timing::Waiting(waited));
     Ok(response)
 }

@@ -4,7 +4,7 @@ use cog_run::{
     Code, ErrorCode, Meta, Module, Risk, Runtime,
     provider::{Conversation, FinishReason, Message, ToolCall, Usage},
 };
-use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
+use cog_spec::{Amount, Cost, Currency, GateReport, PriceDate, PriceSource};
 
 use super::*;
 use crate::Redact;
@@ -205,6 +205,18 @@ fn confidence_is_an_evaluation() {
     assert_eq!(evaluate(&module, None, false), None);
     let explained = evaluate(&module, Some(0.9), true).unwrap().2;
     assert_eq!(explained.as_deref(), Some("It is fine."));
+}
+
+#[test]
+fn gate_decides_the_label_of_an_evaluation() {
+    let exec = Runtime::offline().load("audio-transcriber").unwrap();
+    for (passed, label) in [(true, "accepted"), (false, "review")] {
+        let mut meta = Meta::new(Some(0.95), Risk::Low, "It is fine.");
+        meta.runtime.gate = Some(GateReport { accuracy: 0.99, threshold: None, passed });
+        let report = RunReport { meta: Some(&meta), ..run(&exec, RunOutcome::Answered) };
+        let found = evaluation(&report, &Recorded { redact: &masked(), is_on: false, limit: 100 }).unwrap();
+        assert_eq!(found.label, Some(label));
+    }
 }
 
 #[test]

@@ -113,6 +113,15 @@ def threshold(case, stated, right, target, risk):
     return best
 
 
+def drift(stated):
+    """Compares every other answer with the others, in the precision of a calibration file."""
+    one, other = np.round(stated[::2], 4), np.round(stated[1::2], 4)
+    if len(other) == 0:
+        return None
+    found = stats.ks_2samp(one, other, method="exact")
+    return [float(found.statistic), float(found.pvalue)]
+
+
 def figures(case, stated, right):
     counts = np.bincount(case)
     weight = 1 / counts[case]
@@ -134,6 +143,7 @@ def figures(case, stated, right):
         "auroc_interval": auroc_interval(area, number_right, cases - number_right) if is_mixed else None,
         "map": fitted(stated, right, weight),
         "gates": [[t, r, threshold(case, stated, right, t, r)] for t, r in ((0.8, 0.1), (0.9, 0.1), (0.7, 0.05))],
+        "drift": drift(stated),
         "calibration": calibration(stated, right) if len(case) == cases else None,
     }
     return found

@@ -5,7 +5,7 @@
 
 use std::{path::Path, process::Command};
 
-use cog_trust::{Gate, Goal, Interval, LogisticMap, Run, Sample};
+use cog_trust::{Gate, Goal, Interval, Run, Sample, drift};
 use serde::Deserialize;
 
 const SETS: usize = 500;
@@ -29,6 +29,7 @@ struct Figures {
     auroc_interval: Option<(f64, f64)>,
     map: (f64, f64),
     gates: Vec<(f64, f64, Option<(f64, u64)>)>,
+    drift: Option<(f64, f64)>,
     calibration: Option<Calibration>,
 }
 
@@ -88,10 +89,11 @@ fn check(set: &Set) {
         close("AUROC", found.value, area, 1e-9);
         close_interval("interval of the AUROC", found.interval, expected);
     }
-    let map = LogisticMap::fit(&sample);
+    let map = sample.map();
     close("intercept", map.intercept, set.figures.map.0, 1e-6);
     close("slope", map.slope, set.figures.map.1, 1e-6);
     check_gates(set, &sample);
+    check_drift(set);
     if let Some(Calibration { bins, ece, null }) = &set.figures.calibration {
         let found = sample.reliability();
         assert_eq!(found.len(), bins.len(), "{:?}", set.runs);
@@ -102,6 +104,21 @@ fn check(set: &Set) {
         let error = sample.calibration_error().unwrap();
         close("calibration error", error.value, *ece, 1e-9);
         close("calibration error of a perfect source", error.null, *null, 1e-9);
+    }
+}
+
+fn check_drift(set: &Set) {
+    let half = |start: usize| {
+        let runs = set.runs.iter().skip(start).step_by(2).enumerate();
+        let runs: Vec<Run> =
+            runs.map(|(case, (_, stated, right))| Run::new(case, *stated, *right).unwrap()).collect();
+        Sample::new(&runs).scores()
+    };
+    let found = drift::compare(&half(0), &half(1));
+    assert_eq!(found.is_some(), set.figures.drift.is_some());
+    if let (Some(found), Some((distance, p_value))) = (found, set.figures.drift) {
+        close("distance", found.distance, distance, 1e-9);
+        close("p-value of the drift", found.p_value, p_value, 1e-9);
     }
 }
 

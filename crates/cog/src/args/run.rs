@@ -3,9 +3,10 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use cog_host::settings::Flags;
 use cog_spec::{ChunkType, OnViolation, Risk};
 
-use super::{GenerationArgs, ModelArgs, batch::dollars, keyword, model::providers};
+use super::{GenerationArgs, ModelArgs, batch::dollars, calibrate::share, keyword, model::providers};
 
 /// The module and its input.
 #[derive(Debug, Args)]
@@ -122,6 +123,15 @@ pub(crate) struct CheckArgs {
     /// Reject answers that needed any repair (E3001)
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Mark the answer for a review unless this share of such answers is right, such as 0.95 (exit code 5)
+    ///
+    /// The share is measured by `cog calibrate`. Without a calibration of the model, no answer is accepted. The gate of the
+    /// manifest stays, if it requires more.
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
+    pub(crate) accept: Option<f64>,
+    /// Call the next provider also after a bad answer: E2001, E2003, or a contract violation or failed check after all attempts
+    #[arg(long)]
+    pub(crate) escalate: bool,
     /// Reaction to a contract violation [default: from the manifest, or call the model once more at the end]
     #[arg(long, value_name = "ACTION", value_parser = keyword::<OnViolation>(OnViolation::NAMES))]
     pub(crate) on_violation: Option<OnViolation>,
@@ -407,6 +417,12 @@ pub(crate) struct TestArgs {
     /// Compare the comma-separated providers in --provider, or models in --model; each runs every case
     #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
     pub(crate) matrix: bool,
+    /// Run every case on these providers, and show accuracy and cost if each unsure answer is asked of the next one
+    ///
+    /// One row for each threshold: an answer with at least this confidence is accepted, and any other one is asked of the next
+    /// provider, as with `cog run --escalate`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true, conflicts_with_all = ["provider", "matrix", "record", "update", "forms", "repeat"])]
+    pub(crate) cascade: Vec<String>,
     /// Run every case in each form in which the model can be asked, and compare the forms
     ///
     /// The report shows, for each form, how many answers are right with an exact 95 % interval, the exact paired test against
@@ -443,6 +459,25 @@ pub(crate) struct TestArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+impl TestArgs {
+    /// Whether the flags name a provider that calls a model.
+    pub(crate) fn names_provider(&self) -> bool {
+        self.model.names_provider() || !self.cascade.is_empty()
+    }
+
+    /// Whether every case runs on each of several models.
+    pub(crate) fn compares_models(&self) -> bool {
+        self.matrix || !self.cascade.is_empty()
+    }
+
+    /// Returns the settings that the flags set.
+    pub(crate) fn flags(&self) -> Flags {
+        let provider = (!self.cascade.is_empty()).then(|| self.cascade.join(","));
+        let flags = self.model.flags();
+        Flags { provider: provider.or(flags.provider), ..flags }
+    }
 }
 
 /// How many runs of a case must pass.

@@ -291,6 +291,8 @@ fn options(args: &BatchArgs, settings: &Settings) -> RunOptions {
     };
     let timeout = &settings.timeout;
     options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
+    options.accept = args.check.accept;
+    options.escalate = args.check.escalate;
     options.on_violation = args.check.on_violation;
     // A job has one call for each row.
     let has_one_call = args.via.via.is_some() && args.via.retry.is_none();

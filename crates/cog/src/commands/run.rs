@@ -369,6 +369,8 @@ impl Run<'_> {
         // The runtime has the limit of the settings. Set here, it would replace the limit of the run that this one continues.
         let timeout = &self.settings.timeout;
         options.timeout = matches!(timeout.source, Source::Flag(_)).then_some(timeout.value);
+        options.accept = check.accept;
+        options.escalate = check.escalate;
         options.on_violation = check.on_violation;
         options.max_attempts = check.max_attempts;
         options.chunk_type = stream.chunk_type;

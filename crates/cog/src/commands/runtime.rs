@@ -128,6 +128,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody>
 /// Returns the exit code of a run.
 pub(super) fn exit(envelope: &Envelope) -> Exit {
     match envelope.error() {
+        None if envelope.meta.runtime.wants_review() => Exit::Review,
         None => Exit::Ok,
         Some(error) if error.has_failed_with(Code::ModuleInvalid) => Exit::Invalid,
         Some(_) => Exit::Failed,

@@ -3,6 +3,7 @@
 mod add;
 mod answer;
 mod baseline;
+mod cascade;
 mod case;
 mod figures;
 mod formats;
@@ -22,6 +23,7 @@ use cog_run::{Budget, BudgetLimits, Providers, Runtime};
 use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
 
+pub(super) use self::figures::is_about_provider;
 use self::{
     baseline::Baseline,
     last::LastFailed,
@@ -55,7 +57,7 @@ fn run(args: &TestArgs, environment: Environment, console: &Console) -> Result<E
     forms::check(args)?;
     check_required(args)?;
     let baseline = args.baseline.as_deref().map(Baseline::read).transpose()?;
-    let settings = load_run_settings(args.model.flags(), environment, console)?;
+    let settings = load_run_settings(args.flags(), environment, console)?;
     if args.record {
         check_recorded(&settings, console)?;
     }
@@ -182,6 +184,7 @@ impl Bench<'_> {
             suites,
             requires_model: self.args.require_model,
             requires_tests: !self.args.all,
+            is_cascade: !self.args.cascade.is_empty(),
             comparison: None,
         }
     }

@@ -333,7 +333,7 @@ fn labels_are_the_runs_of_a_calibration() {
         1,
         "no labelled run",
     );
-    fails(&place.cog(["calibrate", "./m"]).output().unwrap(), 2, "--runs");
+    fails(&place.cog(["calibrate", "./m"]).output().unwrap(), 1, "--provider");
     // A calibration holds for one version.
     let manifest = place.read("m/module.yaml");
     let version = manifest.lines().find(|line| line.starts_with("version:")).unwrap();

@@ -212,6 +212,8 @@ pub(super) fn describe(
         ("parts", parts(batch)?),
         ("parameters", Some(parameters).filter(|text| !text.is_empty())),
         ("strict", settings.strict.value.then(|| "true".to_owned())),
+        ("accept", check.accept.map(|share| share.to_string())),
+        ("escalate", check.escalate.then(|| "true".to_owned())),
         ("on-violation", check.on_violation.map(|action| action.as_str().to_owned())),
         ("max-attempts", check.max_attempts.map(|number| number.to_string())),
         ("where", args.rows.filter.clone()),

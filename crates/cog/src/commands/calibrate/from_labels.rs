@@ -12,14 +12,19 @@ use cog_run::feedback::LabelKind;
 use cog_spec::{Code, ErrorBody};
 use serde_json::json;
 
-use super::read::{Labels, LineError, run};
+use super::read::{Labels, LineError, RowForm, run};
 use crate::output::Console;
 
 /// Returns the labelled runs of a module in its current version. Notes which were left out, and whether several models made them.
 ///
 /// # Errors
 /// E1006 if the labels cannot be read.
-pub(super) fn labels(settings: &Settings, module: &Module, console: &Console) -> Result<Labels, ErrorBody> {
+pub(super) fn labels(
+    settings: &Settings,
+    module: &Module,
+    evidence: &str,
+    console: &Console,
+) -> Result<Labels, ErrorBody> {
     let all = StoredLabels::new(settings)?.latest(&module.origin)?;
     let version = &module.manifest.version;
     let (current, others): (Vec<_>, Vec<_>) =
@@ -43,7 +48,7 @@ pub(super) fn labels(settings: &Settings, module: &Module, console: &Console) ->
     let mut labels = Labels::default();
     let mut cases = HashMap::new();
     for label in &usable {
-        match run(&row(label), &mut cases) {
+        match run(&row(label), RowForm { evidence, has_truth: true }, &mut cases) {
             Ok(run) => labels.runs.push(run),
             Err(body) => {
                 labels.errors.push(LineError { location: format!("the label of {}", label.run), body });

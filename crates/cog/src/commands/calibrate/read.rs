@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cog_batch::{ReadError, RowErrorKind, RowLocation, Source};
 use cog_json::{Node, Value};
 use cog_schema::Contract;
-use cog_spec::{Code, ErrorBody};
+use cog_spec::{Calibration, Code, ErrorBody};
 use cog_trust::Run;
 
 /// The maximum number of runs.
@@ -37,7 +37,36 @@ pub(super) struct LineError {
 ///
 /// # Errors
 /// E1006 if the file cannot be read, E1005 if it has too many lines.
-pub(super) async fn labels(source: &Source, contract: &Contract) -> Result<Labels, ErrorBody> {
+pub(super) async fn labels(
+    source: &Source,
+    contract: &Contract,
+    evidence: &str,
+) -> Result<Labels, ErrorBody> {
+    read(source, contract, RowForm { evidence, has_truth: true }).await
+}
+
+/// Reads runs whose truth need not be known. Lines that are invalid are collected.
+///
+/// # Errors
+/// As [`labels`].
+pub(super) async fn unlabelled(
+    source: &Source,
+    contract: &Contract,
+    evidence: &str,
+) -> Result<Labels, ErrorBody> {
+    read(source, contract, RowForm { evidence, has_truth: false }).await
+}
+
+/// What is read of a line.
+#[derive(Clone, Copy)]
+pub(super) struct RowForm<'a> {
+    /// The number that is read as the confidence.
+    pub(super) evidence: &'a str,
+    /// Whether `case` and `right` are required.
+    pub(super) has_truth: bool,
+}
+
+async fn read(source: &Source, contract: &Contract, form: RowForm<'_>) -> Result<Labels, ErrorBody> {
     let mut rows = source.open(contract).map_err(|error| unreadable(&error))?;
     let mut labels = Labels::default();
     // The name of a case is kept once, however often it is repeated.
@@ -45,7 +74,7 @@ pub(super) async fn labels(source: &Source, contract: &Contract) -> Result<Label
     while let Some(group) = rows.next().await.map_err(|error| unreadable(&error))? {
         for row in group {
             let run = match row.input.get() {
-                Ok(row) => run(row, &mut cases),
+                Ok(row) => run(row, form, &mut cases),
                 Err(error) if matches!(error.kind, RowErrorKind::NotAnInput { .. }) => Err(not_an_object()),
                 Err(error) => {
                     let mut body = error.to_body(&source.name());
@@ -81,20 +110,29 @@ fn location(source: &Source, location: RowLocation) -> String {
 ///
 /// # Errors
 /// E1002 for a missing member, E1003 for one of another type, E1001 for a confidence that is not from 0 to 1.
-pub(super) fn run(row: &Value, cases: &mut HashMap<String, usize>) -> Result<Run, ErrorBody> {
+pub(super) fn run(
+    row: &Value,
+    form: RowForm<'_>,
+    cases: &mut HashMap<String, usize>,
+) -> Result<Run, ErrorBody> {
     if !row.is_object() {
         return Err(not_an_object());
     }
-    let case = case(row)?;
-    let stated = confidence(row)?;
-    let right = required(row, "right")?;
-    let right = right.as_bool().ok_or_else(|| wrong_type("right", "true or false"))?;
+    let number = cases.len();
+    let case = match form.has_truth {
+        true => case(row)?,
+        false => number.to_string(), // each run counts
+    };
+    let stated = score(row, form.evidence)?;
+    let right = match form.has_truth {
+        true => required(row, "right")?.as_bool().ok_or_else(|| wrong_type("right", "true or false"))?,
+        false => false,
+    };
     if let Some(evidence) = row.get("evidence")
         && !evidence.is_object()
     {
         return Err(wrong_type("evidence", "an object"));
     }
-    let number = cases.len();
     let case = *cases.entry(case).or_insert(number);
     Run::new(case, stated, right).ok_or_else(|| {
         invalid(Code::InvalidInput, format!("the confidence must be from 0 to 1, and is {stated}"))
@@ -112,15 +150,33 @@ fn case(row: &Value) -> Result<String, ErrorBody> {
     name.filter(|name| !name.is_empty()).ok_or_else(|| wrong_type("case", "a string or a number"))
 }
 
-/// Returns the confidence of a run, otherwise the one in its envelope.
+/// Returns the number that the map reads: the confidence, or a kind of evidence.
+fn score(row: &Value, kind: &str) -> Result<f64, ErrorBody> {
+    if kind == Calibration::STATED {
+        return confidence(row);
+    }
+    let of_envelope =
+        row.get("envelope").and_then(|envelope| envelope.get("meta")).and_then(|meta| meta.get("evidence"));
+    let evidence = row.get("evidence").or(of_envelope);
+    evidence
+        .and_then(|evidence| evidence.get(kind))
+        .and_then(|found| found.as_f64().or_else(|| found.get("value").and_then(Node::as_f64)))
+        .ok_or_else(|| invalid(Code::MissingRequiredField, format!("`evidence.{kind}` is missing")))
+}
+
+/// Returns the confidence of a run, otherwise the one in its envelope, as it was before a calibration.
 fn confidence(row: &Value) -> Result<f64, ErrorBody> {
-    if let Some(confidence) = row.get("confidence") {
+    let measured = row.get("evidence").and_then(|evidence| evidence.get(Calibration::STATED));
+    if let Some(confidence) = measured.or_else(|| row.get("confidence")) {
         return confidence.as_f64().ok_or_else(|| wrong_type("confidence", "a number from 0 to 1"));
     }
     let envelope = required(row, "envelope").map_err(|_| {
         invalid(Code::MissingRequiredField, "`confidence` is missing, and so is `envelope`".to_owned())
     })?;
-    let confidence = envelope.get("meta").and_then(|meta| meta.get("confidence"));
+    let meta = envelope.get("meta");
+    let before =
+        meta.and_then(|meta| meta.get("evidence")).and_then(|evidence| evidence.get(Calibration::STATED));
+    let confidence = before.or_else(|| meta.and_then(|meta| meta.get("confidence")));
     match confidence.filter(|confidence| !confidence.is_null()) {
         Some(confidence) => {
             confidence.as_f64().ok_or_else(|| wrong_type("envelope.meta.confidence", "a number from 0 to 1"))

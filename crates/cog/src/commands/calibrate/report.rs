@@ -1,14 +1,19 @@
 //! The report of a calibration, as text and as JSON.
 
 use cog_json::{Array, ToJson, Writer};
+use cog_spec::ScoreCount;
 use cog_trust::{
     Auroc, Bin, Brier, CalibrationError, Coverage, Gate, Goal, Interval, LogisticMap, Run, Sample,
 };
 
+use super::golden::KindRuns;
 use crate::output::{Console, Palette, Table};
 
 /// The confidence of the intervals.
 const INTERVAL: f64 = 0.95;
+
+/// The cases below which the share of equal answers is not mapped.
+const FEWEST_FOR_AGREEMENT: usize = 50;
 
 /// The points of the risk-coverage curve in JSON.
 const POINTS: usize = 100;
@@ -22,17 +27,48 @@ pub(super) struct Report {
     sample: Sample,
     map: LogisticMap,
     gate: Option<(Goal, Gate)>,
+    /// How well each kind of evidence sorts the answers.
+    kinds: Vec<KindReport>,
+}
+
+/// How well a kind of evidence sorts right and wrong answers.
+struct KindReport {
+    kind: &'static str,
+    cases: u64,
+    auroc: Option<Auroc>,
 }
 
 impl Report {
-    pub(super) fn new(module: &str, runs: &[Run], goal: Option<Goal>) -> Self {
+    pub(super) fn new(module: &str, evidence: &str, runs: &[Run], goal: Option<Goal>) -> Self {
         let sample = Sample::new(runs);
+        // With few cases, the share of equal answers is nearer to the truth than any map of it.
+        let is_as_stated = evidence == "agreement" && sample.cases() < FEWEST_FOR_AGREEMENT;
         Self {
             module: module.to_owned(),
-            map: LogisticMap::fit(&sample),
+            map: if is_as_stated { LogisticMap::AS_STATED } else { sample.map() },
             gate: goal.map(|goal| (goal, goal.gate(&sample))),
+            kinds: Vec::new(),
             sample,
         }
+    }
+
+    /// Adds the comparison of the kinds of evidence.
+    pub(super) fn compare(&mut self, kinds: &[KindRuns]) {
+        let report = |KindRuns { kind, runs }: &KindRuns| {
+            let sample = Sample::new(runs);
+            KindReport { kind, cases: sample.cases() as u64, auroc: sample.auroc() }
+        };
+        self.kinds = kinds.iter().map(report).collect();
+    }
+
+    /// Returns the map, to be stored.
+    pub(super) fn map(&self) -> LogisticMap {
+        self.map
+    }
+
+    /// Returns the cases, to be stored.
+    pub(super) fn scores(&self) -> Vec<ScoreCount> {
+        self.sample.scores()
     }
 
     /// Whether a threshold was wanted and cannot be promised.
@@ -64,6 +100,9 @@ impl Report {
         text += &self.figures().render(palette, columns);
         text += &format!("\n{}", self.reliability().render(palette, columns));
         text += &format!("\n{}", self.curve().render(palette, columns));
+        if self.kinds.len() > 1 {
+            text += &format!("\n{}", self.kinds_table().render(palette, columns));
+        }
         if let Some((goal, gate)) = &self.gate {
             text += &format!("\n{}", describe_gate(*goal, gate, cases, palette));
         }
@@ -105,6 +144,16 @@ impl Report {
         let LogisticMap { intercept, slope } = self.map;
         let meaning = format!("probability of a stated 0.9; intercept {intercept:.3}, slope {slope:.3}");
         row("map", Some(self.map.probability(0.9)), meaning);
+        table
+    }
+
+    fn kinds_table(&self) -> Table {
+        let mut table = Table::new(["evidence", "cases", "AUROC", "95 % interval"]);
+        for KindReport { kind, cases, auroc } in &self.kinds {
+            let value = auroc.map_or_else(|| "none".to_owned(), |auroc| format!("{:.3}", auroc.value));
+            let bounds = auroc.map_or_else(String::new, |auroc| range(auroc.interval));
+            table.row([(*kind).to_owned(), cases.to_string(), value, bounds]);
+        }
         table
     }
 
@@ -166,6 +215,17 @@ fn trimmed(percentage: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+impl ToJson for KindReport {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("kind", self.kind);
+            w.field("cases", &self.cases);
+            w.field("auroc", &self.auroc.map(|auroc| auroc.value));
+            w.field("interval", &self.auroc.map(|auroc| bounds(auroc.interval)));
+        });
+    }
+}
+
 /// Written by hand: the figures are computed.
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
@@ -196,6 +256,9 @@ impl ToJson for Report {
             match &self.gate {
                 Some((goal, gate)) => write_gate(w, *goal, gate),
                 None => w.null(),
+            }
+            if !self.kinds.is_empty() {
+                w.field("evidence", &Array(&self.kinds));
             }
             w.key("map").object(|w| {
                 w.field("kind", "logistic");

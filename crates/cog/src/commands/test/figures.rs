@@ -134,6 +134,11 @@ impl Figures {
         format!(" · {tokens}{cost}")
     }
 
+    /// Returns the lowest confidence of the runs.
+    pub(super) fn lowest_confidence(&self) -> Option<f64> {
+        self.confidence.map(|(low, _)| low)
+    }
+
     /// Formats the range of the confidence: `, confidence 0.8 to 0.95`.
     pub(super) fn confidence(&self) -> String {
         match self.confidence {
@@ -169,7 +174,7 @@ impl Figures {
 }
 
 /// Whether an error says that no model answered: the provider, a limit or the runtime failed, or the reply broke off.
-pub(super) fn is_about_provider(error: &ErrorBody) -> bool {
+pub(in crate::commands) fn is_about_provider(error: &ErrorBody) -> bool {
     match &error.code {
         _ if error.origin == ErrorOrigin::Model => false,
         ErrorCode::Standard(Code::StreamInterrupted | Code::StreamTimeout) => true,

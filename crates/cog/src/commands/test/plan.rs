@@ -147,10 +147,10 @@ impl Bench<'_> {
 
     fn variants(&self, modules: &[PlannedModule]) -> Result<Vec<Variant>, CliError> {
         let tools = self.server_tools(modules)?;
-        if !self.args.model.names_provider() || self.args.record {
+        if !self.args.names_provider() || self.args.record {
             return Ok(vec![Variant { column: None, runtime: None, tools }]);
         }
-        if !self.args.matrix {
+        if !self.args.compares_models() {
             return Ok(vec![self.variant(None, None, tools)?]);
         }
         let models = self.args.model.model.iter().flat_map(|names| names.split(','));
@@ -177,7 +177,7 @@ impl Bench<'_> {
 
     /// Starts the MCP servers whose tools the modules may call, once for all cases. Without an answer there are no calls.
     fn server_tools(&self, modules: &[PlannedModule]) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
-        let calls_model = self.args.record || self.args.model.names_provider();
+        let calls_model = self.args.record || self.args.names_provider();
         let loaded = modules.iter().filter_map(|module| module.loaded.as_ref().ok());
         let answered = loaded.filter(|loaded| {
             loaded.cases.iter().any(|case| calls_model || self.args.forms || case.cassette.is_some())

@@ -10,7 +10,14 @@ use cog_trust::{
     repeat::{self, PassRate},
 };
 
-use super::{answer::Answer, baseline::Comparison, figures::Figures, forms::Outcome, plan::Column};
+use super::{
+    answer::Answer,
+    baseline::Comparison,
+    cascade::{self, Cascade},
+    figures::Figures,
+    forms::Outcome,
+    plan::Column,
+};
 use crate::{
     error::Exit,
     output::{Console, Palette, Table},
@@ -23,6 +30,8 @@ pub(super) struct Report {
     pub(super) requires_model: bool,
     /// Whether a module without cases counts as failed.
     pub(super) requires_tests: bool,
+    /// Whether the models are a cascade.
+    pub(super) is_cascade: bool,
     /// The comparison with the report of another run, with `--baseline`.
     pub(super) comparison: Option<Comparison>,
 }
@@ -140,6 +149,8 @@ impl Report {
         // Compared with another run, it matters whether the answers are worse, and not whether all are right.
         let is_worse = match &self.comparison {
             Some(comparison) => comparison.fails(),
+            // The first model of a cascade need not be right.
+            None if self.is_cascade => false,
             None => self.count("failed") > 0,
         };
         if is_missing || is_empty || is_unanswered || is_worse || self.count("error") > 0 {
@@ -206,6 +217,9 @@ impl Report {
                 text += &format!("\n{}", table.render(palette, console.out_columns()));
             }
             text += &format!("\n{}", self.matrix().render(palette, console.out_columns()));
+            for (heading, table) in self.cascades().iter().map(Cascade::table) {
+                text += &format!("\n{heading}\n{}", table.render(palette, console.out_columns()));
+            }
         }
         text += &format!("\n{}\n", palette.bold(self.summary() + &self.figures().spent()));
         let rate = self.rate_line();
@@ -233,6 +247,11 @@ impl Report {
         let mut table = Table::new(COMPARED);
         self.comparison().into_iter().for_each(|row| table.row(row));
         table
+    }
+
+    /// Returns what each threshold gives, if the models are a cascade.
+    fn cascades(&self) -> Vec<Cascade> {
+        if self.is_cascade { cascade::of(self) } else { Vec::new() }
     }
 
     /// Returns for each module that ran on several models a table of its cases and the models.
@@ -508,6 +527,9 @@ impl ToJson for Report {
             write_rate(w, repeat::pass_rate(&self.rates(), INTERVAL));
             if let Some(comparison) = &self.comparison {
                 w.field("baseline", comparison);
+            }
+            if self.is_cascade {
+                w.field("cascades", &Array(&self.cascades()));
             }
             w.field("modules", &Array(&self.suites));
         });
