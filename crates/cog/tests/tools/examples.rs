@@ -88,7 +88,7 @@ const COMMIT: &str =
     "git add . && git -c user.name=a -c user.email=a@example.com commit -qm 1 && git branch -qM main";
 
 /// The files that examples name, and how they are made.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("--run 7fk2", LABELLED),
     ("--from-labels", LABELLED),
     (
@@ -99,6 +99,7 @@ const FILES: [(&str, &str); 7] = [
         "runs.jsonl",
         r#"for i in $(seq 60); do echo '{"case": "t'$i'", "confidence": 0.97, "right": true}'; done > runs.jsonl"#,
     ),
+    ("recent.jsonl", r#"cog calibrate my-module > notes 2>&1; echo '{"confidence": 0.97}' > recent.jsonl"#),
     ("cases.csv my-module", r"printf 'query,expected.answer\nWhen?,Nine\n' > cases.csv"),
     (
         "cases.jsonl ./my-module",

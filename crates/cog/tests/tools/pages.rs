@@ -94,13 +94,28 @@ const PREPARATIONS: &[(&str, &str)] = &[
     ("-o report.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--baseline before.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("cog insights my-module", "cog new my-module"),
-    ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence1 > runs.jsonl"),
+    ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence2 > runs.jsonl"),
+    ("--target 0.8   # refused", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
+    (
+        "--target 0.8 --jobs 8",
+        "cog new my-module; cd cognitive/modules/my-module/tests; rm case2.*
+         for n in 2 3 4 5 6 7 8 9 10 11; do for part in input expected; do cp case1.$part.json case$n.$part.json; done; done; cd ~",
+    ),
+    ("confidence_source, calibration, gate}", "cog new my-module"),
+    ("--accept 0.95", "cog new my-module"),
+    (
+        "cog calibrate my-module --check",
+        "cog new my-module; sed 1q fence2 > runs.jsonl; cp runs.jsonl recent.jsonl
+         cog calibrate my-module --runs runs.jsonl --write --provider ollama --model m",
+    ),
+    ("--provider openai,anthropic --escalate", "cog new my-module"),
+    ("--cascade openai,anthropic", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
 ];
 
 /// Texts of the blocks whose commands call a provider. All others run as for somebody who has set nothing: no key, no setting.
-const WITH_PROVIDER: [&str; 5] =
-    ["--provider ", " -p anthropic", "--file contract=", "--mock-port 9797", RECORDED];
+const WITH_PROVIDER: [&str; 6] =
+    ["--provider ", "--cascade ", " -p anthropic", "--file contract=", "--mock-port 9797", RECORDED];
 
 /// The commands of a job that replays recordings: its preparation records them, and then forgets the provider.
 const RECORDED: &str = "cog test --all --require-model";
@@ -281,7 +296,10 @@ fn line(command: &Command) -> String {
     for (name, member) in [("sess", "session_id"), ("upl", "upload_id")] {
         text = with_identifier(&text, &format!("/{name}_"), member);
     }
-    let status = u8::from(command.comment.contains("refused"));
+    let status = match command.comment.contains("exit code 5") {
+        true => 5,
+        false => u8::from(command.comment.contains("refused")),
+    };
     let shown = command.text.replace('\'', "'\\''");
     format!(
         "{start}{{ {text}\n}} > next; status=$?; cat next; mv next out\n\
