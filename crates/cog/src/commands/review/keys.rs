@@ -1,16 +1,21 @@
 //! Keys of the terminal, without Enter.
 
-use std::{collections::VecDeque, io};
+#[cfg(unix)]
+use std::collections::VecDeque;
+use std::io;
 
 use crate::{error::CliError, output::Console};
 
 /// Switches to the other screen of the terminal, without a cursor.
+#[cfg(unix)]
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 /// Switches back.
+#[cfg(unix)]
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(any(unix, test)), expect(dead_code, reason = "no key is read on other systems"))]
 pub(super) enum Key {
     Char(char),
     Up,
@@ -23,30 +28,42 @@ pub(super) enum Key {
 }
 
 /// Returns the keys of what was read at once. An escape sequence arrives at once, so an escape at the end is the key itself.
+#[cfg(any(unix, test))]
 fn keys(bytes: &[u8]) -> Vec<Key> {
     let text = String::from_utf8_lossy(bytes);
     let mut keys = Vec::new();
     let mut rest = text.as_ref();
     while let Some(first) = rest.chars().next() {
-        let (key, length) = match rest.strip_prefix("\x1b[").or_else(|| rest.strip_prefix("\x1bO")) {
+        let sent = match rest.strip_prefix("\x1b[").or_else(|| rest.strip_prefix("\x1bO")) {
             Some(body) => sequence(body),
-            None => (
-                match first {
-                    '\x03' | '\x04' => Key::Interrupt,
-                    c if c.is_control() => Key::Other,
-                    c => Key::Char(c.to_ascii_lowercase()),
-                },
-                first.len_utf8(),
-            ),
+            None => character(first),
         };
-        keys.push(key);
-        rest = rest.get(length..).unwrap_or_default();
+        keys.push(sent.key);
+        rest = rest.get(sent.length..).unwrap_or_default();
     }
     keys
 }
 
-/// Returns the key of an escape sequence, whose first two bytes are not in `body`, and the length of all of it.
-fn sequence(body: &str) -> (Key, usize) {
+/// A key with the number of bytes that the terminal sent for it.
+#[cfg(any(unix, test))]
+struct SentKey {
+    key: Key,
+    length: usize,
+}
+
+#[cfg(any(unix, test))]
+fn character(character: char) -> SentKey {
+    let key = match character {
+        '\x03' | '\x04' => Key::Interrupt,
+        c if c.is_control() => Key::Other,
+        c => Key::Char(c.to_ascii_lowercase()),
+    };
+    SentKey { key, length: character.len_utf8() }
+}
+
+/// Returns the key of an escape sequence, whose first two bytes are not in `body`.
+#[cfg(any(unix, test))]
+fn sequence(body: &str) -> SentKey {
     let end = body.find(|c: char| c.is_ascii_alphabetic() || c == '~').map_or(body.len(), |at| at + 1);
     let key = match body.get(..end).unwrap_or_default() {
         "A" => Key::Up,
@@ -55,7 +72,7 @@ fn sequence(body: &str) -> (Key, usize) {
         "6~" => Key::PageDown,
         _ => Key::Other,
     };
-    (key, end + 2)
+    SentKey { key, length: end + 2 }
 }
 
 fn no_terminal() -> CliError {
