@@ -26,6 +26,7 @@ fn guards() -> Guards {
         access: Access::Open,
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
+        feedback: Rates::new(0, 1),
         slots: Slots::new(1, 1, &drain),
         budgets: Arc::new(ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60))),
         bodies: Bodies::new(30 << 20, 64 << 20, Duration::from_secs(30)),

@@ -53,6 +53,7 @@ fn guard() -> Guard {
         access: Access::Open,
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
+        feedback: Rates::new(0, 1),
         slots: Slots::new(100, 100, &drain),
         budgets: Arc::new(ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60))),
         bodies: Bodies::new(1024, 64 << 20, Duration::from_millis(300)),
