@@ -3,6 +3,7 @@
 pub(crate) mod answers;
 pub(crate) mod batch;
 pub(crate) mod commands;
+pub(crate) mod insights;
 pub(crate) mod trust;
 
 use std::process::Command;
@@ -24,6 +25,7 @@ pub(crate) fn run() -> Outcome {
         execute(Command::new("node").arg(&script).env("NODE_PATH", directory.join("node_modules")))?;
     }
     commands::run()?;
+    insights::run()?;
     package::bench()?;
     batch::run()
 }

@@ -39,6 +39,7 @@ usage: cargo xtask COMMAND
   bench [commands]    run the benchmarks, with the peers that they are compared to
   bench answers [MODEL [CASES [FORM...]]]  count the right answers of small models in each form of asking
   bench batch         compare batches with other programs that run the same rows, and a plan with a run
+  bench insights      compare the memory of `cog insights` for a million runs and for ten thousand
   bench model         count the accepted answers of a random and of a real model
   bench python        measure the Python package, beside the Rust call and other packages
   bench replies       compare the parser of replies with those of other projects
@@ -88,6 +89,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["bench", "answers", rest @ ..] => bench::answers::run(rest),
         ["bench", "batch"] => bench::batch::run(),
         ["bench", "commands"] => bench::commands::run(),
+        ["bench", "insights"] => bench::insights::run(),
         ["bench", "model"] => engine::bench(),
         ["bench", "python"] => python::bench(),
         ["bench", "replies"] => replies::compare(),
