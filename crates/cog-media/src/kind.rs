@@ -54,6 +54,9 @@ fn unknown_to_infer(head: &[u8]) -> Option<&'static str> {
     if memchr::memmem::find(head, b"<svg").is_some() && head.trim_ascii_start().starts_with(b"<") {
         return Some("image/svg+xml");
     }
+    if has_later_pdf(head) {
+        return Some("application/pdf");
+    }
     match head {
         [_, _, _, _, b'f', b't', b'y', b'p', b'3', b'g', ..] => Some("video/3gpp"),
         [b'M', b'A', b'C', b' ', ..] => Some("audio/x-ape"),
@@ -61,6 +64,12 @@ fn unknown_to_infer(head: &[u8]) -> Option<&'static str> {
         [b'w', b'v', b'p', b'k', ..] => Some("audio/x-wavpack"),
         _ => mpeg::has_frames(head).then_some("audio/mpeg"),
     }
+}
+
+/// Returns whether a PDF begins on a later line, after a mail or the headers of a download. Readers of PDF accept that.
+fn has_later_pdf(head: &[u8]) -> bool {
+    let line = memchr::memmem::find(head, b"\n%PDF-").and_then(|at| head.get(at..));
+    line.is_some_and(|pdf| memchr::memmem::find(pdf, b" 0 obj").is_some())
 }
 
 /// Returns where an ID3v2 tag at the start of content ends (ID3v2.4, section 3.1).
@@ -216,6 +225,8 @@ mod tests {
             (b"#!AMR-WB\n\x04", Some("audio/amr-wb")),
             (b"RF64\xff\xff\xff\xffWAVEds64", Some("audio/x-rf64")),
             (b"%PDF-1.7\n", Some("application/pdf")),
+            (b"Content-Length: 9\r\n\r\n%PDF-1.7\n1 0 obj", Some("application/pdf")),
+            (b"A PDF begins with\n%PDF-1.7\n", None),
             (b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", Some("video/quicktime")),
             (b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", Some("video/mp4")),
             (b"", None),

@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) const TESTS: &[(&str, fn())] = tests![
     codes_have_the_length_that_the_encoding_says,
-    encodings_for_unicode_need_no_map,
+    encodings_of_standard_maps_are_read,
     maps_to_unicode_are_read_however_they_are_written,
     font_without_a_complete_map_is_read_by_its_encoding,
     glyphs_without_a_meaning_are_no_text,
@@ -84,14 +84,24 @@ fn codes_have_the_length_that_the_encoding_says() {
     assert_eq!(text(&bytes), "7😀7");
 }
 
-fn encodings_for_unicode_need_no_map() {
-    let font = "/Subtype /Type0 /BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [<< /Type /Font \
-        /Subtype /CIDFontType0 /BaseFont /STSong-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) \
-        /Supplement 2 >> >>]";
-    assert_eq!(text(&showing(font, "<4F60597D0020004100E9>", &[])), "你好 Aé");
-    // The map of another encoding is not here, and that is said.
-    let other = font.replace("UniGB-UCS2-H", "GBK-EUC-H");
-    assert_eq!(text(&showing(&other, "<C4E3BAC3>", &[])), "");
+fn encodings_of_standard_maps_are_read() {
+    let font = |encoding: &str, ordering: &str| {
+        format!(
+            "/Subtype /Type0 /BaseFont /Song /Encoding /{encoding} /DescendantFonts [<< /Type /Font \
+             /Subtype /CIDFontType0 /BaseFont /Song /CIDSystemInfo << /Registry (Adobe) /Ordering ({ordering}) \
+             /Supplement 2 >> >>]"
+        )
+    };
+    for (encoding, ordering, shown, expected) in [
+        ("UniGB-UCS2-H", "GB1", "<4F60597D0020004100E9>", "你好 Aé"),
+        ("GBK-EUC-H", "GB1", "<C4E3BAC320312E35>", "你好 1.5"),
+        ("90ms-RKSJ-H", "Japan1", "<8D878C76313233897E>", "合計123円"),
+        ("KSCms-UHC-H", "Korea1", "<C7D1B1DB>", "한글"),
+        ("ETen-B5-H", "CNS1", "<A4A4A4E5>", "中文"),
+    ] {
+        let text = text(&showing(&font(encoding, ordering), shown, &[]));
+        assert_eq!(text, expected, "{encoding}");
+    }
 }
 
 fn maps_to_unicode_are_read_however_they_are_written() {

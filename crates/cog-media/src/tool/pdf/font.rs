@@ -2,14 +2,9 @@
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
-use hayro_cmap::{BfString, CMapName};
+use hayro_cmap::BfString;
 use hayro_font::{CMapResolverFn, FontCache, FontGlyph, FontQuery, FontResolverFn};
 use hayro_syntax::object::{Dict, Name};
-
-/// A map whose codes have two bytes, for the encodings of PDF in which a code is Unicode itself. The maps of the other
-/// encodings for Chinese, Japanese and Korean are as large as all other code that reads documents.
-const TWO_BYTES: &[u8] = b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap \
-    1 begincodespacerange <0000> <FFFF> endcodespacerange 1 begincidrange <0000> <FFFF> 0 endcidrange endcmap end end";
 
 /// The fonts of a document, each of which is read once.
 pub(super) struct Fonts<'a> {
@@ -50,7 +45,7 @@ impl Default for Fonts<'_> {
                     FontQuery::Fallback(query) => query.pick_standard_font().get_font_data(),
                 })
             }),
-            maps: Arc::new(|name: CMapName<'_>| is_unicode(name.to_bytes()).then_some(TWO_BYTES)),
+            maps: Arc::new(hayro_cmap::load_embedded),
         }
     }
 }
@@ -94,6 +89,8 @@ impl Font<'_> {
         let text = text.or_else(|| char::from_u32(code).filter(|_| self.is_unicode).map(BfString::Char));
         Character {
             text: text.map(|text| match text {
+                // The narrow space of Chinese, Japanese and Korean fonts.
+                BfString::Char('\u{2002}') => " ".into(),
                 BfString::Char(character) => character.to_string().into(),
                 BfString::String(text) => text.into(),
             }),
