@@ -155,7 +155,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     let about = About::new(args, &batch);
     let mut rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
     for member in runtime::block_on(rows.absent_members())? {
-        console.caution(&is_absent(&member));
+        console.caution(&describe_absent(&member));
     }
     let invocation = Invocation { args, settings: &settings, console };
     if let Some(format) = args.plan {
@@ -255,7 +255,7 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
 }
 
 /// Says that a member of `--keep` may be misspelt. The batch goes on: in JSON Lines, a later row may have it.
-fn is_absent(AbsentMember { name, rows, similar, .. }: &AbsentMember) -> String {
+fn describe_absent(AbsentMember { name, rows, similar, .. }: &AbsentMember) -> String {
     let rows = if *rows == 1 { "first row has".to_owned() } else { format!("first {rows} rows have") };
     let similar = similar.iter().map(|name| format!("; did you mean --keep '{name}'?")).collect::<String>();
     format!("the {rows} no member `{name}`, which --keep names{similar}")
