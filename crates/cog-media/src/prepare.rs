@@ -362,7 +362,7 @@ mod tests {
     use crate::{MediaDeclaration, MediaSource, check, decode_base64};
 
     fn page(number: u32, text: &str) -> PageText {
-        PageText { number, text: text.to_owned(), unread: 0, unknown: 0 }
+        PageText { number, text: text.to_owned(), annotations: 0, unread: 0, unknown: 0 }
     }
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";

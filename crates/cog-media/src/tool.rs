@@ -26,6 +26,7 @@ mod wav;
 mod webm;
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
     path::{Path, PathBuf},
 };
@@ -140,9 +141,15 @@ impl Tool {
     /// # Errors
     /// As [`Tool::probe`].
     pub async fn text(&self, stored: &Stored) -> Result<Vec<PageText>, MediaError> {
-        if let Some(pages) = self.pdftotext(stored).await? {
-            return Ok(pages);
-        }
+        let Some(pages) = self.pdftotext(stored).await? else { return self.own_text(stored).await };
+        // pdftotext shows a value only if the document draws it, and no box that is ticked.
+        let own = self.own_text(stored).await.unwrap_or_default();
+        let own = own.into_iter().filter(PageText::has_annotations).map(|page| (page.number, page));
+        let mut own: HashMap<u32, PageText> = own.collect();
+        Ok(pages.into_iter().map(|page| own.remove(&page.number).unwrap_or(page)).collect())
+    }
+
+    async fn own_text(&self, stored: &Stored) -> Result<Vec<PageText>, MediaError> {
         match self.read(stored, PDF, &["text"]).await? {
             Report::Pages(pages) => Ok(pages),
             other => Err(unreadable(PDF, other)),

@@ -44,7 +44,10 @@ pub(super) fn text(input: Handle) -> Result<Vec<PageText>, ReadError> {
         drawing.start_page();
         let shown = drawing.text_of_page(page);
         let Annotations { placed, unread } = annotation::read(page, &mut drawing);
-        let text = PageText::new(number, &shown.with(&placed), unread);
+        let page = PageText::new(number, &shown.with(&placed));
+        let annotations = placed.iter().filter(|annotation| !annotation.text.is_empty()).count();
+        let annotations = u32::try_from(annotations).unwrap_or(u32::MAX);
+        let text = PageText { annotations, unread, ..page };
         left = left.checked_sub(text.text.len()).ok_or(ReadError::TooMuchText)?;
         texts.push(text);
     }

@@ -59,5 +59,5 @@ fn pages_of(written: &ChildOutput) -> Result<Vec<PageText>, MediaError> {
     written.bytes.reader().read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
     let pages = text.strip_suffix('\u{c}').unwrap_or(&text).split('\u{c}');
-    Ok((1..).zip(pages).map(|(number, page)| PageText::new(number, page, 0)).collect())
+    Ok((1..).zip(pages).map(|(number, page)| PageText::new(number, page)).collect())
 }

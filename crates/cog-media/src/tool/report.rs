@@ -132,6 +132,7 @@ fn page_of(node: Node<'_>) -> Option<PageText> {
     Some(PageText {
         number: number(node, "page")?,
         text: node.get("text")?.as_str()?.to_owned(),
+        annotations: number(node, "annotations").unwrap_or_default(),
         unread: number(node, "unread").unwrap_or_default(),
         unknown: number(node, "unknown").unwrap_or_default(),
     })
@@ -177,6 +178,9 @@ pub struct PageText {
     pub number: u32,
     /// Its text, line by line, trimmed; empty for a page without text, such as a scan.
     pub text: String,
+    /// The form fields and annotations whose text is part of it, if they were looked for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub annotations: u32,
     /// The form fields and annotations whose text could not be read.
     #[serde(skip_serializing_if = "is_zero")]
     pub unread: u32,
@@ -202,16 +206,21 @@ fn is_zero(count: &u32) -> bool {
 impl PageText {
     /// Creates the text of a page. A font may show glyphs and not say which characters they are: each becomes U+FFFD,
     /// and nothing remains of a text in which every fifth character has no meaning.
-    pub(super) fn new(number: u32, text: &str, unread: u32) -> Self {
+    pub(super) fn new(number: u32, text: &str) -> Self {
         let text: String =
             text.chars().map(|letter| if is_unknown(letter) { UNKNOWN } else { letter }).collect();
         let unknown = text.chars().filter(|letter| *letter == UNKNOWN).count();
         let letters = text.chars().filter(|letter| !letter.is_whitespace()).count();
         if unknown > 0 && unknown * 5 >= letters {
-            return Self { number, text: String::new(), unread, unknown: 0 };
+            return Self { number, text: String::new(), annotations: 0, unread: 0, unknown: 0 };
         }
         let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned();
-        Self { number, text, unread, unknown: u32::try_from(unknown).unwrap_or(u32::MAX) }
+        Self { number, text, annotations: 0, unread: 0, unknown: u32::try_from(unknown).unwrap_or(u32::MAX) }
+    }
+
+    /// Whether it has the text of fields or annotations, and all of it.
+    pub(super) fn has_annotations(&self) -> bool {
+        self.annotations > 0 && self.unread == 0 && self.unknown == 0
     }
 
     /// Joins pages into one text with a page mark before each, for models without PDF support.
@@ -233,7 +242,7 @@ mod tests {
     #[test]
     fn text_without_meaning_is_left_out() {
         let text = |text: &str| {
-            let page = PageText::new(1, text, 0);
+            let page = PageText::new(1, text);
             (page.text, page.unknown)
         };
         assert_eq!(text(" One \n two\t3 \r\n"), ("One\n two\t3".to_owned(), 0));

@@ -5,6 +5,7 @@ use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode};
 use cog_media::{MediaDeclaration, MediaInfo, MediaRules, PageText, Tool, check, sniff};
 
 use crate::{
+    convert::converter,
     files::{refusal, stored, tool, wait},
     samples::{document, generate, pdf},
 };
@@ -26,6 +27,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     text_of_forms_is_read,
     text_of_annotations_is_read,
     values_of_fields_follow_their_labels,
+    values_that_are_not_drawn_are_read_with_pdftotext_too,
     annotation_that_cannot_be_read_is_counted,
     spacing_of_characters_separates_words,
     file_over_a_limit_has_a_reason,
@@ -438,6 +440,16 @@ fn values_of_fields_follow_their_labels() {
     let between =
         filled_form(&[([72, 700], "Sizes:")], &[([120, 696, 150, 712], ""), ([160, 696, 190, 712], "L")]);
     assert_eq!(text_of_page(&between), "Sizes:\nL");
+}
+
+/// pdftotext reads only what is drawn.
+fn values_that_are_not_drawn_are_read_with_pdftotext_too() {
+    let fields = ["/Subtype /Widget /FT /Tx /V (Ada)", "/Subtype /Widget /FT /Btn /T (Member) /AS /Yes"];
+    let bytes = with_annotations(&fields, &[]);
+    for tool in [converter(), tool()] {
+        let page = wait(tool.text(&stored(&bytes))).unwrap().remove(0);
+        assert_eq!((page.text.as_str(), page.annotations), ("Page\nAda\n[x] Member", 2));
+    }
 }
 
 fn annotation_that_cannot_be_read_is_counted() {
