@@ -109,13 +109,25 @@ def test_default_runtime_is_restored() -> None:
         assert shout("x") == "outer"
 
 
+def test_model_answers_for_every_provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also for a task that names a vendor, on a machine that has chosen one."""
+    monkeypatch.setenv("LLM_PROVIDER", "openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    named = shout.with_options(provider="anthropic,openai", model="large")
+    with testing.refuse_calls(), testing.cassette(tmp_path / "tape"), testing.use("HI") as model:
+        assert [shout("a"), named("b"), named.map([{"text": "c"}])[0].data] == ["HI"] * 3 and model.calls == 3
+        assert asyncio.run(named.aio("d")) == "HI" and [part.value for part in named.stream("e")][-1] == "HI"
+        assert named.with_options(runtime=testing.runtime(model))("f") == "HI" and model.calls == 6
+    assert model.requests[1].model == "test-1" and not (tmp_path / "tape").exists()
+
+
 def test_calls_to_vendors_are_refused(runtime: CognitiveRuntime, mock: Any) -> None:
     with testing.refuse_calls():
         for call in (
             lambda: runtime.run("code-reviewer", {"code": "x"}),
             lambda: runtime.stream("code-reviewer", {"code": "x"}),
             lambda: runtime.map("code-reviewer", [{"code": "x"}]),
-            lambda: testing.runtime().run("code-reviewer", {"code": "x"}, provider="openai"),
+            lambda: Runtime(providers={"own": TestModel()}).run("code-reviewer", {"code": "x"}, provider="openai"),
         ):
             with pytest.raises(ModelCallRefused, match=r"a test would call a model \(openai\); use cognitive.testing.use"):
                 call()

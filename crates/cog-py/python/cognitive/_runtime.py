@@ -207,7 +207,7 @@ class CognitiveRuntime:
             _guard(self, options)
         return self._native
 
-    def _native_options(self, options: RunOptions, module: object, input: Any) -> Mapping[str, object]:
+    def _native_options(self, options: RunOptions, module: object, input: Any) -> dict[str, object]:
         """Returns the options of a run for the native part, with the hooks of the runtime."""
         native = _native_options(options, module, input)
         if self._hooks:

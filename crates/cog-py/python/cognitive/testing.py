@@ -24,7 +24,7 @@ from typing import Any
 from . import _cognitive, _functions, _runtime
 from ._cognitive import ModelRequest
 from ._provider import Provider, Reply, ToolCall
-from ._runtime import CognitiveRuntime
+from ._runtime import CognitiveRuntime, RunOptions
 
 __all__ = ["ModelCallRefused", "TestModel", "allow_calls", "cassette", "refuse_calls", "runtime", "sample", "use"]
 
@@ -111,22 +111,38 @@ class _Example:
     """Stands for an answer that is made from the schema."""
 
 
+class _TestRuntime(CognitiveRuntime):
+    """Has one model. A task that names a vendor calls it, too, and so does a program with ``LLM_PROVIDER``."""
+
+    def __init__(self, model: TestModel, options: Mapping[str, Any]) -> None:
+        super().__init__(providers={"test": model}, provider="test", **options)
+
+    def _starter_of_runs(self, options: RunOptions) -> _cognitive.Runtime:
+        return self._native
+
+    def _native_options(self, options: RunOptions, module: object, input: Any) -> dict[str, object]:
+        native = super()._native_options(options, module, input)
+        return {name: value for name, value in native.items() if name not in ("provider", "model")}
+
+
 def runtime(*answers: Any, **options: Any) -> CognitiveRuntime:
-    """Returns a runtime whose only model is a ``TestModel`` with these answers, or the one that is given.
+    """Returns a runtime whose only model is a ``TestModel`` with these answers, or the one that is given. It answers also if a task or
+    a run names another provider.
 
     Args:
         answers: As for ``TestModel``.
         options: Arguments of ``CognitiveRuntime``, such as ``tools``.
     """
-    return CognitiveRuntime(providers={"test": _model(answers)}, **options)
+    return _TestRuntime(_model(answers), options)
 
 
 @contextlib.contextmanager
 def use(*answers: Any, **options: Any) -> Iterator[TestModel]:
-    """Lets tasks and functions of modules without a runtime of their own call a ``TestModel``, which is the value of ``with``."""
+    """Lets tasks and functions of modules without a runtime of their own call a ``TestModel``, which is the value of ``with``. The
+    providers that they name are not called."""
     model = _model(answers)
     before = _functions._default
-    _functions._default = CognitiveRuntime(providers={"test": model}, **options)
+    _functions._default = _TestRuntime(model, options)
     try:
         yield model
     finally:
