@@ -108,6 +108,7 @@ def lists_options(function: Function) -> Function:
 #: The options that an answer depends on.
 _ANSWER_OPTIONS = frozenset({
     "provider", "model", "temperature", "max_tokens", "seed", "stop", "messages", "instructions", "ask", "effort", "verbosity", "strict",
+    "accept", "escalate",
 })
 #: What refuses runs: ``cognitive.testing`` sets it.
 _guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None
