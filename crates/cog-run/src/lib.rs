@@ -19,6 +19,7 @@
 // `options` is what a user says of a run, and `context` what surrounds it: its session, its log of calls, the runs that lead to
 // it. `budget` limits it, `client_rules` restricts its client, and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
 
+mod argument_names;
 mod asked_forms;
 mod budget;
 mod cache;

@@ -202,7 +202,7 @@ impl RequestSpec {
         let tools = provider.info().tool_settings(model);
         let dialect = if tools.supported { tools.dialect } else { provider.info().dialect };
         let answer = self.projected(provider, model).map(|projected| projected.members).unwrap_or_default();
-        VendorTools { dialect, limits: tools.limits, answer }
+        VendorTools { dialect, limits: tools.limits, plain_arguments: tools.plain_arguments, answer }
     }
 
     /// Returns the form in which a model is asked.

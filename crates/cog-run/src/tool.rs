@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use crate::{
     Cancellation,
+    argument_names::ArgumentNames,
     changes::{Change, with_changes},
     trace_context::SpanContext,
 };
@@ -374,7 +375,14 @@ impl ToolInfo {
 
     /// Returns the definition as a provider with this dialect receives it.
     pub fn definition_for(&self, dialect: Dialect) -> ToolDefinition {
-        self.definition(dialect, |_| true)
+        let definition = self.definition(dialect, |_| true);
+        if dialect == Dialect::Anthropic { self.with_plain_arguments(definition) } else { definition }
+    }
+
+    /// Returns a definition whose arguments have names that each vendor accepts.
+    pub(crate) fn with_plain_arguments(&self, definition: ToolDefinition) -> ToolDefinition {
+        let parameters = self.schema.names.sent(definition.parameters);
+        ToolDefinition { parameters, ..definition }
     }
 
     /// Returns the definition for a provider, in the dialect of its schemas. `is_strict` decides about a schema with these members
@@ -430,6 +438,8 @@ pub(crate) struct ArgumentsSchema {
     contract: Arc<Contract>,
     /// The schema as it was written.
     written: Value,
+    /// The arguments that have another name for some vendors.
+    pub(crate) names: ArgumentNames,
     /// The projection to each dialect, created on first use; none where it would exclude arguments that the tool accepts.
     projected: Vec<OnceLock<Option<ProjectedArguments>>>,
 }
@@ -463,7 +473,8 @@ impl ArgumentsSchema {
 
     fn new(contract: Arc<Contract>, written: &serde_json::Value) -> Self {
         let projected = Dialect::ALL.iter().map(|_| OnceLock::new()).collect();
-        Self { contract, written: Value::from(as_arguments(written)), projected }
+        let written = Value::from(as_arguments(written));
+        Self { contract, names: ArgumentNames::find(&written), written, projected }
     }
 
     /// Returns the schema in a dialect; none if it is sent as it was written.

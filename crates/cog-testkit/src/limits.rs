@@ -70,6 +70,12 @@ fn anthropic(tools: &[Tool<'_>], body: &Value) -> Option<String> {
         if !is_name(tool.name, false, 128) || tool.schema["type"] != "object" {
             return Some(format!("tools.{index}.custom: invalid name or input_schema"));
         }
+        let mut members = tool.schema["properties"].as_object().into_iter().flatten();
+        if members.any(|(name, _)| !is_member_name(name)) {
+            return Some(format!(
+                "tools.{index}.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$'"
+            ));
+        }
         if has_choice(tool.schema) {
             let reason = "input_schema does not support oneOf, allOf, or anyOf at the top level";
             return Some(format!("tools.{index}.custom.input_schema: {reason}"));
@@ -102,6 +108,11 @@ fn is_name(name: &str, letter_first: bool, max: usize) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     (1..=max).contains(&name.len()) && name.bytes().all(is_letter) && (starts || !letter_first)
+}
+
+fn is_member_name(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_letter)
 }
 
 fn has_choice(schema: &Value) -> bool {

@@ -148,6 +148,8 @@ pub struct ToolSettings {
     pub placeholder: Option<&'static str>,
     /// Whether the name of a tool begins with a letter or `_`.
     pub letter_first: bool,
+    /// Whether the arguments of a tool have names of at most 64 letters, digits, `_`, `.` and `-`.
+    pub plain_arguments: bool,
     /// The limits of one request.
     pub limits: RequestLimits,
 }
@@ -198,6 +200,7 @@ impl ToolSettings {
         encrypted_reasoning: false,
         placeholder: None,
         letter_first: false,
+        plain_arguments: false,
         limits: RequestLimits::NONE,
     };
 

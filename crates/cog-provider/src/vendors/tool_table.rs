@@ -42,6 +42,7 @@ const CLAUDE: ToolSettings = ToolSettings {
     with_schema: true,
     limits_calls: true,
     result_media: true,
+    plain_arguments: true,
     limits: RequestLimits { strict: 20, optional: 24, unions: 16, ..RequestLimits::NONE },
     ..PLAIN
 };

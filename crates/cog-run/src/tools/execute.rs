@@ -256,7 +256,7 @@ const MAX_LISTED: usize = 20;
 /// # Errors
 /// E1000 for a string that is not a JSON object or has duplicate keys, E1001 with every violation of the schema.
 pub(super) fn read(info: &ToolInfo, text: &str, max_bytes: usize) -> Result<Value, ToolError> {
-    let value = parse(text, max_bytes)?;
+    let value = info.schema.names.restored(parse(text, max_bytes)?);
     let violations = info.schema.check(value.node());
     if violations.is_empty() {
         return Ok(value);

@@ -219,7 +219,8 @@ impl ToolSet {
         let mut relaxed = 0;
         let allowed = self.tools.iter().filter(|entry| entry.refusal.is_none());
         let definitions = allowed.map(|entry| {
-            entry.tool.info().definition(vendor.dialect, |members| {
+            let info = entry.tool.info();
+            let definition = info.definition(vendor.dialect, |members| {
                 let fits = strict > 0 && members.optional <= optional && members.unions <= unions;
                 if fits {
                     strict -= 1;
@@ -229,7 +230,8 @@ impl ToolSet {
                     relaxed += 1;
                 }
                 fits
-            })
+            });
+            if vendor.plain_arguments { info.with_plain_arguments(definition) } else { definition }
         });
         let definitions = definitions.collect();
         Arc::new(ToolRequest { definitions, choice, parallel: self.is_parallel, relaxed })
@@ -251,6 +253,8 @@ impl ToolSet {
 pub(crate) struct VendorTools {
     pub(crate) dialect: Dialect,
     pub(crate) limits: RequestLimits,
+    /// Whether only some characters may be in the names of arguments.
+    pub(crate) plain_arguments: bool,
     /// The members of the answer's schema, which count too.
     pub(crate) answer: MemberCount,
 }

@@ -135,6 +135,8 @@ def result_of(name, arguments):
         return text("row 3 was skipped", structuredContent={"rows": 12345678901234567890123})
     if name == "big":
         return text("first\n" + "x" * 3_000_000 + "\nlast")
+    if name == "weird":
+        return text(json.dumps(arguments, ensure_ascii=False))
     if name == "append":
         time.sleep(arguments.get("delay", 0))
         DONE.append(arguments["x"])

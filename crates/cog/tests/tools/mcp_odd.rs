@@ -375,6 +375,28 @@ fn requests_of_a_server_are_answered() {
 }
 
 #[test]
+fn names_of_arguments_are_those_of_the_tool_for_each_vendor() {
+    let place = place(&server("odd", "more_schemas", ""));
+    let arguments = r#"{"a_b": "1", "_x": "2", "_": "3"}"#;
+    let mock = Mock::start([Reply::tool_calls([("odd__weird", arguments)]), Reply::text(ANSWER)]);
+    let envelope = run(&place, &mock, MODELS[1]);
+    assert_eq!(envelope["ok"], true, "{envelope}");
+    let requests = mock.requests();
+    let tools = requests[0].body["tools"].as_array().unwrap().iter();
+    let weird = tools.clone().find(|tool| tool["name"] == "odd__weird").unwrap();
+    let names: Vec<_> = weird["input_schema"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["a_b", "_x", "_"]);
+    let received = requests[1].body["messages"].to_string();
+    assert!(["a b", "$x", "ö"].iter().all(|name| received.contains(name)), "{received}");
+}
+
+#[test]
+fn two_hundred_tools_are_offered_where_the_vendor_takes_them() {
+    let (_, definitions) = definitions(&server("odd", "many", "env = { COUNT = \"200\" }"), MODELS[1]);
+    assert_eq!(definitions.len(), 200);
+}
+
+#[test]
 fn noise_around_replies_is_skipped() {
     let calls = [
         ("odd__garbage", "{}"),
