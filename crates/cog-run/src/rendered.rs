@@ -1,4 +1,4 @@
-use cog_harmony::{Conversation, Message, Part, Role};
+use cog_harmony::{Conversation, Message, Part, Role, TokenCounter};
 use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider, WireRequest};
@@ -7,7 +7,7 @@ use cog_spec::{Dialect, ErrorBody, Form, Warning, WarningCode};
 
 use crate::{
     plan::{Plan, PreparedRun},
-    prompt,
+    prompt, request,
 };
 
 /// The request that a run would send. Each media item is shortened to its first bytes.
@@ -39,16 +39,8 @@ impl PreparedRun {
     pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
         let mut plan = self.plan;
         let mut warnings = self.rules.warnings;
-        if let Some(sources) = plan.media.take() {
-            let media = sources.collect(drop).await?;
-            let prepared = media.prepare(plan.provider.as_ref(), &plan.request.model).await?;
-            plan.add_media(&media, prepared).await?;
-            warnings.extend(media.texts().warnings.iter().cloned());
-        }
-        let Plan { provider, spec, mut request, parts, .. } = plan;
-        if parts.is_some_and(|parts| !parts.uses_own_prompt()) {
-            (request.messages, request.output) = (Conversation::default(), None);
-        }
+        warnings.extend(complete(&mut plan).await?);
+        let Plan { provider, spec, mut request, .. } = plan;
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let prefix = StablePrefix::new(&spec.module, provider.as_ref(), &request);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
@@ -65,6 +57,37 @@ impl PreparedRun {
             prefix,
         })
     }
+}
+
+impl PreparedRun {
+    /// Returns the tokens of the request that this run would send.
+    pub(crate) async fn count(self) -> Result<u64, ErrorBody> {
+        let mut plan = self.plan;
+        complete(&mut plan).await?;
+        let Plan { provider, request, .. } = plan;
+        let counter = TokenCounter::new(request::model_of(&request, provider.as_ref()));
+        let tools = request.tools.iter().flat_map(|tools| &tools.definitions);
+        let schema = request.output.as_ref().and_then(|output| output.schema.as_ref());
+        Ok(counter.conversation(&request.messages)
+            + tools.map(|tool| counter.definition(tool)).sum::<u64>()
+            + schema.map_or(0, |schema| counter.text(&schema.to_json())))
+    }
+}
+
+/// Adds the media to the request, which is empty if only the parts of the module call models. Returns the warnings about media.
+async fn complete(plan: &mut Plan) -> Result<Vec<Warning>, ErrorBody> {
+    let mut warnings = Vec::new();
+    if let Some(sources) = plan.media.take() {
+        let media = sources.collect(drop).await?;
+        let prepared = media.prepare(plan.provider.as_ref(), &plan.request.model).await?;
+        plan.add_media(&media, prepared).await?;
+        warnings = media.texts().warnings.clone();
+    }
+    if plan.parts.as_ref().is_some_and(|parts| !parts.uses_own_prompt()) {
+        plan.request.messages = Conversation::default();
+        plan.request.output = None;
+    }
+    Ok(warnings)
 }
 
 /// The maximum characters of base64 to show per media item.

@@ -217,6 +217,23 @@ impl Runtime {
             .await
     }
 
+    /// Returns the tokens of the request that a run would send. If the model's tokenizer is not known, the number is not too low.
+    /// Nothing is sent.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::stream`].
+    pub async fn count(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<u64, ErrorBody> {
+        let context = RunContext::default();
+        pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?
+            .count()
+            .await
+    }
+
     /// Returns the forms in which the model could be asked for the answer to an input. Nothing is sent.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! Modules as models of the clients of OpenAI (docs/openai.md) and Anthropic (docs/anthropic.md): `GET /v1/models`,
-//! `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/messages`.
+//! `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/messages`, `POST /v1/messages/count_tokens`.
 //!
 //! * `run`: one request, from its body to its response, also as a stream of events;
 //! * `request` and `parameters`: what a request contains, which parameters are accepted, and the schema of the client;
@@ -47,14 +47,16 @@ pub(crate) fn add(router: Router<App>) -> Router<App> {
         .route("/v1/chat/completions", post(run::complete_chat))
         .route("/v1/responses", post(run::create_response))
         .route(MESSAGES, post(run::create_message))
+        .route(COUNT_TOKENS, post(run::count_tokens))
 }
 
 /// The paths of the routes.
 pub(crate) const PATHS: &[&str] =
-    &["/v1/models", "/v1/models/{id}", "/v1/chat/completions", "/v1/responses", MESSAGES];
+    &["/v1/models", "/v1/models/{id}", "/v1/chat/completions", "/v1/responses", MESSAGES, COUNT_TOKENS];
 
 /// The route of Anthropic's clients.
 const MESSAGES: &str = "/v1/messages";
+const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
 
 /// What a model may begin with; the name of its module follows.
 const PREFIX: &str = "module:";
@@ -315,7 +317,7 @@ pub(crate) fn failure(path: &str, status: StatusCode, error: ErrorBody) -> Respo
 /// Returns the interface whose errors a route has.
 fn api_at(path: &str) -> Option<Api> {
     let is_known = PATHS.iter().any(|route| is_at(route, path));
-    is_known.then(|| if path == MESSAGES { Api::Messages } else { Api::Chat })
+    is_known.then(|| if path.starts_with(MESSAGES) { Api::Messages } else { Api::Chat })
 }
 
 /// Whether a path belongs to a route, which may end with a parameter.

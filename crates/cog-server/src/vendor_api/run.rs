@@ -19,6 +19,7 @@ use cog_json::{ToJson as _, Value, Writer};
 use cog_run::{CancelReason, Cancellation, ChunkStream};
 use cog_spec::{Chunk, ChunkType, Code, Envelope, ErrorBody, Outcome, Warning, WarningCode};
 use futures_util::{FutureExt as _, stream};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::{
@@ -61,10 +62,26 @@ pub(super) async fn create_response(
 /// `POST /v1/messages`.
 pub(super) async fn create_message(State(app): State<App>, caller: Caller, request: Request) -> Response {
     let id = request_id(request.extensions());
-    let response = respond(Api::Messages, &app, caller, request).await;
+    as_message(respond(Api::Messages, &app, caller, request).await, &id)
+}
+
+/// `POST /v1/messages/count_tokens`: the tokens of the request to the module's model. No model is called.
+pub(super) async fn count_tokens(State(app): State<App>, caller: Caller, request: Request) -> Response {
+    let id = request_id(request.extensions());
+    as_message(count(&app, caller, request).await, &id)
+}
+
+async fn count(app: &App, caller: Caller, request: Request) -> Result<Response, RequestError> {
+    let (run, _) = read(Api::Messages, app, caller, request).await?;
+    let Run { module, input, options, lease: _lease, .. } = run;
+    let input_tokens = app.runtime.count(&module, input, options.run).await?;
+    Ok(answer::json(StatusCode::OK, &json!({ "input_tokens": input_tokens })))
+}
+
+/// Returns a response as Anthropic's clients read it: with their form of errors, and the header whose id their SDKs show.
+fn as_message(response: Result<Response, RequestError>, id: &str) -> Response {
     let mut response = response.unwrap_or_else(|error| error.into_response_of(Api::Messages));
-    // Anthropic's SDKs show the id of this header.
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    if let Ok(id) = HeaderValue::from_str(id) {
         response.headers_mut().insert("request-id", id);
     }
     response

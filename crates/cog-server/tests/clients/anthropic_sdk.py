@@ -41,6 +41,9 @@ def messages(client):
     assert client.messages.parse(**QUESTION, output_format=Answer).parsed_output == Answer(**DATA)
     told = client.messages.create(**QUESTION, system="be kind", extra_body={"temperature": 0.5})
     assert [warning["code"] for warning in told.cognitive["_warnings"]] == ["W4030"] * 2, told.cognitive
+    counted = client.messages.count_tokens(model="module:m", messages=QUESTION["messages"])
+    longer = client.messages.count_tokens(model="module:m", messages=[{"role": "user", "content": "why? " * 100}])
+    assert 0 < counted.input_tokens < longer.input_tokens - 90, (counted, longer)
     content = [IMAGE, {"type": "text", "text": "what is it?"}]
     seen = client.messages.create(**QUESTION | {"messages": [{"role": "user", "content": content}]})
     assert seen.cognitive["meta"]["media_processed"], seen

@@ -181,3 +181,27 @@ async fn errors_have_the_form_of_anthropic() {
         assert!(error["error"]["message"].is_string(), "{error}");
     }
 }
+
+#[tokio::test]
+async fn tokens_are_counted_without_a_call_of_the_model() {
+    let stage = Stage::answering().await;
+    let count = async |body: Value| {
+        let request = stage.client.post(stage.url("/v1/messages/count_tokens"));
+        let response = request.header("content-type", "application/json").body(body.to_string()).send().await;
+        let response = response.unwrap();
+        assert!(response.headers().contains_key("request-id"));
+        serde_json::from_str::<Value>(&response.text().await.unwrap()).unwrap()
+    };
+    let question =
+        |text: &str| json!({ "model": "module:either", "messages": [{ "role": "user", "content": text }] });
+    let short = count(question("why?")).await["input_tokens"].as_u64().unwrap();
+    let long = count(question(&"why? ".repeat(100))).await["input_tokens"].as_u64().unwrap();
+    assert!(short > 20 && long >= short + 99, "{short} {long}: the prompt and the schema count too");
+    let error = count(json!({ "model": "module:none", "messages": [] })).await;
+    assert_eq!(
+        (&error["type"], &error["error"]["type"]),
+        (&json!("error"), &json!("not_found_error")),
+        "{error}"
+    );
+    assert!(stage.mock.requests().is_empty());
+}
