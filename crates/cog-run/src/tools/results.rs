@@ -67,7 +67,7 @@ fn success(value: Option<Value>, parts: Vec<Part>, max: usize) -> Vec<Part> {
     let room = max.saturating_sub(value.as_ref().map_or(0, |value| value.to_json().len()));
     let (parts, left_out) = checked(parts, room);
     let text = json(|w| {
-        let object = value.as_ref().filter(|value| value.is_object());
+        let object = value.as_ref().filter(|value| value.is_object() && !is_ambiguous(value, &left_out));
         if object.is_none_or(|object| object.get("status").is_none()) {
             w.field("status", "success");
         }
@@ -82,6 +82,13 @@ fn success(value: Option<Value>, parts: Vec<Part>, max: usize) -> Vec<Part> {
         w.optional("left_out", &left_out);
     });
     [Part::text(text)].into_iter().chain(parts).collect()
+}
+
+/// Returns whether the members of a result would say what only the runtime says: that the call failed or waits, or what was left
+/// out. A status of its own is the tool's, as in the example of appendix A.2.3.
+fn is_ambiguous(object: &Value, left_out: &Option<Vec<String>>) -> bool {
+    let status = object.get("status").and_then(|status| status.as_str());
+    matches!(status, Some("error" | "halted")) || (left_out.is_some() && object.get("left_out").is_some())
 }
 
 /// Returns the content of a failure: `{status: error, error_type, message}`, then its other parts.

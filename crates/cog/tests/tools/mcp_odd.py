@@ -77,6 +77,7 @@ VALUES = {
     "control": "a\u0000b\u001b[31mred",
     "empty": "",
     "own_status": '{"status":"rendered"}',
+    "own_error": '{"status":"error","rows":0}',
 }
 OTHERS = ("no_content", "two_texts", "error_image", "struct_array", "link", "pdf", "video", "audio", "data_url")
 TOOLS["more_values"] = [tool(name) for name in (*VALUES, *OTHERS)]

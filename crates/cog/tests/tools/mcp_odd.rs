@@ -319,6 +319,7 @@ fn values_of_any_kind_reach_the_model_as_they_are() {
         ("control", success("a\0b\u{1b}[31mred"), ""),
         ("empty", success(""), ""),
         ("own_status", json!({ "status": "rendered" }), ""),
+        ("own_error", json!({ "status": "success", "result": { "status": "error", "rows": 0 } }), ""),
         ("no_content", success(""), ""),
         ("two_texts", success("one\ntwo"), image),
         ("struct_array", json!({ "status": "success", "result": [1] }), ""),
