@@ -8,11 +8,13 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
+use reqwest::Url;
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt as _, ErrorData, RoleClient,
     model::{
-        ClientCapabilities, ClientRequest, ErrorCode, Implementation, JsonRpcMessage, ProtocolVersion,
-        RequestId, ServerJsonRpcMessage,
+        ClientCapabilities, ClientConfig, ClientRequest, ElicitationCapability, ErrorCode,
+        FormElicitationCapability, Implementation, JsonRpcMessage, ProtocolVersion, RequestId,
+        RootsCapabilities, SamplingCapability, ServerJsonRpcMessage,
     },
     service::{ClientInitializeError, RunningService, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{
@@ -29,8 +31,9 @@ use tokio::{
 };
 
 use crate::{
+    asked::Client,
     http_client::VerbatimClient,
-    link::{Config, Connection, Host, McpTools, Program},
+    link::{Connection, Host, McpTools, Program},
     server::{McpError, McpServer, McpTransport, excerpt},
     shared::Shared,
     verbatim,
@@ -118,7 +121,7 @@ impl McpServer {
         let (read, write) = verbatim::verbatim(stdout, stdin, Arc::clone(shared), &mut log);
         // The pipe answers for messages that are too long.
         let transport = AsyncRwTransport::new(read, write).with_max_line_length(usize::MAX);
-        match self.serve(transport, is_old).await {
+        match self.serve(transport, shared, is_old).await {
             Ok(service) => Ok(Connection::new(service, Some(Program::new(child, log)))),
             Err(failed) => {
                 let _ = child.start_kill();
@@ -154,35 +157,55 @@ impl McpServer {
     async fn serve<T, E, A>(
         &self,
         transport: T,
+        shared: &Arc<Shared>,
         is_old: bool,
-    ) -> Result<RunningService<RoleClient, Config>, Failed>
+    ) -> Result<RunningService<RoleClient, Client>, Failed>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let client = Implementation::new("cog", env!("CARGO_PKG_VERSION"));
-        let mut config = Config::new(ClientCapabilities::default(), client);
         let preferred_versions = vec![ProtocolVersion::LATEST];
         let first = match is_old {
-            true => {
-                config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
-                ClientLifecycleMode::Initialize
-            }
+            true => ClientLifecycleMode::Initialize,
             false => ClientLifecycleMode::Auto {
                 preferred_versions: preferred_versions.clone(),
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
         let (startup, returned) = Startup::new(transport.into_transport());
-        let first = config.clone().serve_with_lifecycle(startup, first).await;
+        let first = self.client(shared, is_old).serve_with_lifecycle(startup, first).await;
         let (initialize, transport) = match (first, returned.take()) {
             (Err(error), Some(transport)) => (error, transport),
             (first, _) => return first.map_err(|error| self.failed(&error)),
         };
         let current = ClientLifecycleMode::Discover { preferred_versions };
-        let served = config.serve_with_lifecycle(transport, current).await;
+        let served = self.client(shared, is_old).serve_with_lifecycle(transport, current).await;
         // A slow server of the older revision has answered `initialize`: its error is the first.
         served.map_err(|discover| self.violation(&format!("{initialize}; then: {discover}")).into())
+    }
+
+    /// Returns what answers the requests of the server.
+    #[expect(deprecated, reason = "servers of older revisions still ask for sampling and roots")]
+    fn client(&self, shared: &Arc<Shared>, is_old: bool) -> Client {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = (!self.roots.is_empty()).then(RootsCapabilities::default);
+        capabilities.sampling = self.sampling.then(SamplingCapability::default);
+        let form = ElicitationCapability::new().with_form(FormElicitationCapability::new());
+        capabilities.elicitation = self.person.is_some().then_some(form);
+        let implementation = Implementation::new("cog", env!("CARGO_PKG_VERSION"));
+        let mut config = ClientConfig::new(capabilities, implementation);
+        if is_old {
+            config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        }
+        let uris = self.roots.iter().filter_map(|root| Url::from_directory_path(root).ok());
+        Client {
+            config,
+            server: self.name.clone(),
+            roots: uris.map(|uri| rmcp::model::Root::new(uri.as_str())).collect(),
+            sampling: self.sampling,
+            person: self.person.clone(),
+            shared: Arc::clone(shared),
+        }
     }
 
     fn failed(&self, error: &ClientInitializeError) -> Failed {

@@ -5,14 +5,17 @@
 //! * [`McpServer::start`] starts it and lists its tools. Each is a [`Tool`](cog_run::tools::Tool) with the name
 //!   `SERVER__TOOL`. A server that dies is started again, once in each run; tools that change are listed again.
 //!
-//! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. It offers
-//! neither sampling nor roots nor elicitation.
+//! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. A server may ask for
+//! what the operator allows: the model of the run, a person, and directories.
 //!
 //! With the feature `server`, [`ModuleServer`] serves modules as tools and skills, for clients of both revisions (docs/mcp.md).
 
+mod asked;
+mod calls;
 mod connect;
 mod http_client;
 mod link;
+mod person;
 #[cfg(feature = "server")]
 mod serve;
 mod server;
@@ -20,6 +23,7 @@ mod shared;
 mod verbatim;
 
 pub use link::McpTools;
+pub use person::{Field, FieldKind, Person};
 #[cfg(feature = "server")]
 pub use serve::{CallSettings, HttpSettings, McpHttp, ModuleServer};
 pub use server::{McpError, McpServer, McpTransport, ToolRules};

@@ -11,7 +11,10 @@ use std::{
 use cog_run::tools::{Tool, ToolError, ToolSource};
 use rmcp::{
     Peer, RoleClient, ServiceError,
-    model::{ClientConfig, PaginatedRequestParams, ProtocolVersion, SubscriptionFilter, Tool as Listing},
+    model::{
+        CallToolRequestParams, CallToolResult, PaginatedRequestParams, ProtocolVersion, SubscriptionFilter,
+        Tool as Listing,
+    },
     service::RunningService,
 };
 use tokio::{
@@ -24,6 +27,7 @@ use tokio::{
 
 use self::tool::Offered;
 use crate::{
+    asked::Client,
     server::{McpError, McpServer},
     shared::Shared,
 };
@@ -69,6 +73,7 @@ impl McpTools {
             handle,
             state: Mutex::new(State { connection: None, restarted: VecDeque::new() }),
             shared: Arc::default(),
+            alone: Mutex::default(),
             source: Weak::clone(source),
             _host: host,
         };
@@ -231,6 +236,8 @@ pub(crate) struct Link {
     handle: Handle,
     state: Mutex<State>,
     shared: Arc<Shared>,
+    /// Held by the call of a server that gets one at a time, in all runs.
+    alone: Mutex<()>,
     /// Who lists the tools.
     source: Weak<Source>,
     /// Dropped last, since the others run on it.
@@ -331,18 +338,23 @@ fn unavailable(message: String) -> ToolError {
 
 // The connection, and the program that it belongs to.
 
-/// What the client reports about itself.
-pub(crate) type Config = ClientConfig;
-
 /// The connection to a server. Dropping it ends the connection, and the program.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, Config>,
+    service: RunningService<RoleClient, Client>,
     _program: Option<Program>,
 }
 
 impl Connection {
-    pub(crate) fn new(service: RunningService<RoleClient, Config>, program: Option<Program>) -> Self {
+    pub(crate) fn new(service: RunningService<RoleClient, Client>, program: Option<Program>) -> Self {
         Self { service, _program: program }
+    }
+
+    /// Calls a tool. What the server requires for its result is answered as a request of its own would be.
+    pub(crate) async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+    ) -> Result<CallToolResult, ServiceError> {
+        self.service.call_tool(params).await
     }
 
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {

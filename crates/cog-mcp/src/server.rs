@@ -1,9 +1,11 @@
 //! A server that the operator configured.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use cog_spec::{Code, Secret};
 use thiserror::Error;
+
+use crate::person::Person;
 
 /// An MCP server.
 #[derive(Debug, Clone)]
@@ -20,6 +22,12 @@ pub struct McpServer {
     pub required: bool,
     /// Which of its tools are offered, and how they are called.
     pub tools: ToolRules,
+    /// Whether it may ask the model of the run that calls it. Its calls then run one at a time, so that the run is known.
+    pub sampling: bool,
+    /// The directories that it learns of when it asks for roots.
+    pub roots: Vec<PathBuf>,
+    /// Whom it may ask; if there is no one, its questions are declined.
+    pub person: Option<Arc<dyn Person>>,
 }
 
 /// What the operator sets about the tools of a server. Its lists contain the names that the server gives its tools, or patterns
@@ -79,6 +87,9 @@ impl McpServer {
             initialize: false,
             required: false,
             tools: ToolRules::default(),
+            sampling: false,
+            roots: Vec::new(),
+            person: None,
         }
     }
 

@@ -10,6 +10,8 @@ use std::{
 
 use tokio::sync::Notify;
 
+use crate::calls::OpenCalls;
+
 /// What the connections to a server have in common, one after the other.
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -18,6 +20,7 @@ pub(crate) struct Shared {
     /// Whether the server said that its tools have changed.
     pub(crate) is_stale: AtomicBool,
     pub(crate) changed: Notify,
+    pub(crate) calls: OpenCalls,
     last_words: Mutex<VecDeque<String>>,
 }
 

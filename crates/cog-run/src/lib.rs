@@ -12,7 +12,8 @@
 // `composition` executes the plan that `cog-flow` has checked: the parts of a composed module run before its own answer, each
 // through the same pipeline. `parts_state` is what is kept of them when the run halts or is interrupted.
 //
-// `tools` executes the calls of a reply, and halts for a person; `tool` is the interface that a tool implements. `cache` answers
+// `tools` executes the calls of a reply, and halts for a person; `tool` is the interface that a tool implements, and `call_model` the
+// model that it may ask. `cache` answers
 // an equal request. `offline` answers without a provider.
 //
 // `runtime_state` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
@@ -24,6 +25,7 @@ mod asked_forms;
 mod budget;
 mod cache;
 mod call_log;
+mod call_model;
 mod cancellation;
 mod changes;
 mod check;

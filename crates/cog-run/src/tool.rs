@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     fmt,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -12,13 +12,16 @@ use cog_harmony::{Part, ToolDefinition};
 use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_schema::{Contract, ForeignSchema, MemberCount, Rules, Violation, as_arguments};
-use cog_spec::{Code, Dialect, ErrorBody, ErrorCode, Format, Manifest, Tier, Usage};
+use cog_spec::{Chunk, Code, Dialect, ErrorBody, ErrorCode, Format, Manifest, Progress, Tier, Usage};
 use thiserror::Error;
+use tokio::time::Instant;
 
 use crate::{
     Cancellation,
     argument_names::ArgumentNames,
+    call_model::CallModel,
     changes::{Change, with_changes},
+    stream::ChunkQueue,
     trace_context::SpanContext,
 };
 
@@ -57,7 +60,63 @@ pub struct ToolContext {
     pub cancellation: Cancellation,
     /// The span of the call, for a tool that passes the trace on. Without a listener that needs spans, it is the caller's span.
     pub span: Option<SpanContext>,
+    /// The model of the run, for a tool that asks it something itself; none outside a run, and without a provider.
+    pub model: Option<Arc<CallModel>>,
+    /// Where the tool reports its progress.
+    pub progress: ToolProgress,
 }
+
+/// Where a tool reports its progress, in the future of its call: a reader of the stream sees it. Outside a run, nothing does.
+#[derive(Clone, Default)]
+pub struct ToolProgress(Option<Reporting>);
+
+#[derive(Clone)]
+struct Reporting {
+    tool: String,
+    out: ChunkQueue,
+    /// When the next report is shown.
+    next: Arc<Mutex<Instant>>,
+}
+
+/// The shortest time between two reports of a call: a tool may report each byte.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// The maximum length of a report, in characters.
+const MAX_PROGRESS: usize = 200;
+
+impl ToolProgress {
+    pub(crate) fn new(tool: &str, out: &ChunkQueue) -> Self {
+        let next = Arc::new(Mutex::new(Instant::now()));
+        Self(Some(Reporting { tool: tool.to_owned(), out: out.clone(), next }))
+    }
+
+    /// Reports how far the call is, in a short sentence. Reports that follow each other too quickly are dropped.
+    pub fn report(&self, message: &str) {
+        let Some(Reporting { tool, out, next }) = &self.0 else { return };
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if now < *next {
+            return;
+        }
+        *next = now + PROGRESS_INTERVAL;
+        let message = message.chars().filter(|letter| !letter.is_control()).take(MAX_PROGRESS).collect();
+        out.push(Chunk::Progress(Progress {
+            percent: TOOLS_PERCENT,
+            stage: Some("tool_call".to_owned()),
+            message: Some(message),
+            tool: Some(tool.clone()),
+            ..Progress::default()
+        }));
+    }
+}
+
+impl fmt::Debug for ToolProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolProgress")
+    }
+}
+
+/// The percentage of progress chunks between replies, whose number is unknown.
+pub(crate) const TOOLS_PERCENT: u8 = 50;
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]

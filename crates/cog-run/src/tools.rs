@@ -31,10 +31,11 @@ pub(crate) use self::{
 };
 use crate::tool::ToolList;
 pub use crate::{
+    call_model::{CallModel, ModelAnswer},
     options::{Approval, Decision},
     tool::{
-        InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput, ToolSource,
-        begins_like, matches,
+        InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput,
+        ToolProgress, ToolSource, begins_like, matches,
     },
 };
 

@@ -21,6 +21,8 @@ mod messages;
 #[cfg(feature = "nats")]
 mod nats;
 mod new;
+#[cfg(feature = "mcp")]
+mod person;
 mod portability;
 mod render;
 mod review;

@@ -389,6 +389,9 @@ pub(super) struct McpContent {
     pub(super) allow: Option<Vec<String>>,
     pub(super) confirm: Option<Confirm>,
     pub(super) parallel: Option<bool>,
+    #[serde(default)]
+    pub(super) sampling: bool,
+    pub(super) roots: Option<Vec<PathBuf>>,
     pub(super) protocol: Option<McpProtocol>,
     #[serde(default)]
     pub(super) required: bool,

@@ -114,8 +114,17 @@ fn server(
         initialize: content.protocol == Some(McpProtocol::Initialize),
         required: content.required,
         tools,
+        sampling: content.sampling,
+        roots: roots(content, operator, home),
         ..McpServer::new(name, transport)
     })
+}
+
+/// Returns the directories that a server learns of: `roots`, otherwise the directory that the operator gave it.
+fn roots(content: &McpContent, operator: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let own = || content.directory.clone().into_iter().collect();
+    let roots = content.roots.clone().unwrap_or_else(own);
+    roots.iter().map(|root| operator.join(expand_home(root, home))).collect()
 }
 
 /// Returns where a program starts: in its `directory`, otherwise in the home directory. A relative path starts

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::Link;
 use crate::{
+    asked::answering,
     server::{McpServer, accepted, excerpt, prefix},
     verbatim,
 };
@@ -75,7 +76,7 @@ impl McpTool {
         let rules = &server.tools;
         info.needs_confirmation = rules.confirm.iter().any(|pattern| matches(pattern, &listed.name));
         info.timeout = rules.call_timeout;
-        info.is_sequential = !rules.parallel;
+        info.is_sequential = !rules.parallel || server.sampling;
         let has_headers = server.transport.uses_network() && schema.to_json().contains("\"x-mcp-header\"");
         let name = listed.name.into_owned();
         let server = server.name.clone();
@@ -102,17 +103,33 @@ impl Tool for McpTool {
         Box::pin(async move {
             let mut params = CallToolRequestParams::new(self.name.clone());
             params.arguments = Some(verbatim::arguments(&arguments, self.has_headers));
-            let connection = self.link.connection(&context.session_id, None).await?;
-            let mut reply = connection.peer().call_tool(params.clone()).await;
-            // Only a call that changes nothing can be repeated.
-            if reply.as_ref().is_err_and(is_disconnected) && !self.info.effects.changes_something() {
-                let connection = self.link.connection(&context.session_id, Some(&connection)).await?;
-                reply = connection.peer().call_tool(params).await;
-            }
+            let _alone = match self.info.is_sequential {
+                true => Some(self.link.alone.lock().await),
+                false => None,
+            };
+            let asked = self.link.shared.calls.add();
+            let reply = answering(self.reply(params, context), asked, context).await?;
             // The next request to the model offers what the call has added.
             self.link.list_changed().await;
             reply.map_err(|error| self.error(error)).and_then(output)
         })
+    }
+}
+
+impl McpTool {
+    /// Sends a call, and once again to a server that died, if the call changes nothing.
+    async fn reply(
+        &self,
+        params: CallToolRequestParams,
+        context: &ToolContext,
+    ) -> Result<Result<CallToolResult, ServiceError>, ToolError> {
+        let connection = self.link.connection(&context.session_id, None).await?;
+        let reply = connection.call_tool(params.clone()).await;
+        if !reply.as_ref().is_err_and(is_disconnected) || self.info.effects.changes_something() {
+            return Ok(reply);
+        }
+        let connection = self.link.connection(&context.session_id, Some(&connection)).await?;
+        Ok(connection.call_tool(params).await)
     }
 }
 

@@ -9,6 +9,7 @@ use cog_spec::{ErrorBody, Usage};
 
 use super::{Driver, State};
 use crate::{
+    call_model::RunModel,
     composition::{CompositionAnswer, CompositionProvider, CompositionResult, Execution, PendingComposition},
     parts_state::CompositionState,
     plan::Plan,
@@ -80,7 +81,12 @@ impl Driver {
         self.record_request();
         let out = self.out.clone();
         let mut spent = Vec::new();
-        let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
+        let run = &self.run;
+        let name = &run.spec.module.manifest.name;
+        let model = RunModel::new(&run.provider, &run.request, &run.budgets, name);
+        let executed = self
+            .within_deadline(async { Ok(tools.execute(round, model.as_ref(), &out, &mut spent).await) })
+            .await;
         spent.iter().for_each(|usage| assembler.add_usage(usage));
         let state = match executed {
             Ok(RoundEnd::Complete(mut results)) => {

@@ -1,11 +1,11 @@
 //! Executes one call: finds its tool, checks its arguments, and runs it within its time.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use cog_harmony::{Part, ToolCall};
 use cog_json::{Limits, Parser, Tolerance, Value};
 use cog_schema::Violation;
-use cog_spec::{Chunk, Code, Progress};
+use cog_spec::{Chunk, Code, Progress, Usage};
 use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
@@ -19,9 +19,10 @@ use super::{
 use crate::{
     Cancellation,
     call_log::CallLog,
+    call_model::{CallModel, RunModel},
     events::{OpenTool, RunScope},
     stream::ChunkQueue,
-    tool::{Tool, ToolContext, ToolError, ToolInfo, ToolOutput},
+    tool::{TOOLS_PERCENT, Tool, ToolContext, ToolError, ToolInfo, ToolOutput, ToolProgress},
     trace_context::SpanContext,
 };
 
@@ -41,6 +42,8 @@ pub(super) struct Executor<'a> {
     /// The tools with a call that was halted in this run.
     pub(super) halted_tools: &'a [String],
     pub(super) is_high_risk: bool,
+    /// The model that a tool may ask.
+    pub(super) model: Option<&'a RunModel>,
     pub(super) out: &'a ChunkQueue,
     pub(super) scope: &'a RunScope,
 }
@@ -156,19 +159,43 @@ impl Executor<'_> {
         }
         report_call(self.out, &call.name);
         let limit = tool.info().timeout.unwrap_or(self.limits.call_timeout);
-        let context = ToolContext { call_id: call.id.clone(), timeout: limit, span, ..self.context.clone() };
+        let model = self.model.map(|model| Arc::new(CallModel::new(model, self.limits.max_tokens)));
+        let context = ToolContext {
+            call_id: call.id.clone(),
+            timeout: limit,
+            span,
+            model: model.clone(),
+            progress: ToolProgress::new(&call.name, self.out),
+            ..self.context.clone()
+        };
         // A panic of a tool must not end the run.
         let call = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind();
-        match timeout(limit, call).await {
+        let ended = match timeout(limit, call).await {
             Ok(Ok(output)) => output,
             Ok(Err(_)) => Err(ToolError::with_code(Code::InternalError, "the tool panicked")),
             Err(_) => Err(timed_out(limit)),
-        }
+        };
+        with_usage(ended, model.and_then(|model| model.usage()))
     }
 
     fn unknown(&self, name: &str) -> ToolError {
         let message = format!("there is no tool `{name}`; available: {}", self.set.names().join(", "));
         ToolError::with_code(Code::InvalidReference, message)
+    }
+}
+
+/// Adds the tokens that a call has spent on the model of the run.
+fn with_usage(ended: Result<ToolOutput, ToolError>, spent: Option<Usage>) -> Result<ToolOutput, ToolError> {
+    let Some(spent) = spent else { return ended };
+    match ended {
+        Ok(output) => {
+            let usage = output.usage.map_or_else(|| spent.clone(), |usage| usage.plus(&spent));
+            Ok(ToolOutput { usage: Some(usage), ..output })
+        }
+        Err(error) => {
+            let usage = error.usage.map_or_else(|| spent.clone(), |usage| usage.plus(&spent));
+            Err(ToolError { usage: Some(Box::new(usage)), ..error })
+        }
     }
 }
 
@@ -204,6 +231,8 @@ pub async fn call_once(tool: &dyn Tool, arguments: &str, limits: &ToolLimits) ->
         max_result_bytes: limits.max_result_bytes,
         cancellation: Cancellation::default(),
         span: None,
+        model: None,
+        progress: ToolProgress::default(),
     };
     let output = match read(info, arguments, limits.max_arguments_bytes) {
         Ok(arguments) => match timeout(limit, tool.call(arguments, &context)).await {
@@ -223,9 +252,6 @@ pub async fn call_once(tool: &dyn Tool, arguments: &str, limits: &ToolLimits) ->
 
 // The progress chunks of tool calls.
 
-/// The percentage of progress chunks between replies, whose number is unknown.
-const PERCENT: u8 = 50;
-
 /// Reports that a tool is called.
 fn report_call(out: &ChunkQueue, tool: &str) {
     report_progress(out, "tool_call", tool, None);
@@ -238,7 +264,7 @@ fn report_end(out: &ChunkQueue, tool: &str, status: &str) {
 
 fn report_progress(out: &ChunkQueue, stage: &str, tool: &str, message: Option<String>) {
     out.push(Chunk::Progress(Progress {
-        percent: PERCENT,
+        percent: TOOLS_PERCENT,
         stage: Some(stage.to_owned()),
         message,
         tool: Some(tool.to_owned()),

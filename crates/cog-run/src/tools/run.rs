@@ -23,13 +23,14 @@ use super::{
 use crate::{
     RunContext, RunOptions,
     call_log::CallLog,
+    call_model::RunModel,
     clock,
     events::{self, CallTime, RunScope},
     input::CheckedInput,
     parts_state::CompositionState,
     preflight,
     stream::ChunkQueue,
-    tool::{ToolContext, ToolError},
+    tool::{ToolContext, ToolError, ToolProgress},
 };
 
 /// The tool calls of one run.
@@ -106,6 +107,8 @@ impl ToolRun {
                 max_result_bytes: limits.max_result_bytes,
                 cancellation: options.cancellation.clone(),
                 span: context.parent_span.clone(),
+                model: None,
+                progress: ToolProgress::default(),
             },
             options: options.clone(),
             log: context.call_log.clone(),
@@ -206,10 +209,12 @@ impl ToolRun {
         }
     }
 
-    /// Executes the calls of a round that have no result: those that only read at the same time. Adds their tokens to `spent`.
+    /// Executes the calls of a round that have no result: those that only read at the same time. Their tools may ask `model`. Adds
+    /// their tokens to `spent`.
     pub(crate) async fn execute(
         &mut self,
         mut round: Round,
+        model: Option<&RunModel>,
         out: &ChunkQueue,
         spent: &mut Vec<Usage>,
     ) -> RoundEnd {
@@ -222,6 +227,7 @@ impl ToolRun {
             halted_calls: &self.halted_calls,
             halted_tools: &self.progressed.halted_tools,
             is_high_risk: self.progressed.is_high_risk,
+            model,
             out,
             scope: &self.scope,
         };

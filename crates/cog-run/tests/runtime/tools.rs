@@ -1,5 +1,6 @@
 //! Tool calls: the loop, policies, errors, limits, and confirmations.
 
+mod asking;
 mod confirmation;
 pub(crate) mod halted_media;
 mod limits;

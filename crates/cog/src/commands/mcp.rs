@@ -15,6 +15,7 @@ use cog_run::{
 use cog_spec::{Code, Dialect, ErrorBody};
 
 use super::{
+    person,
     runtime::load_run_settings,
     serve::{self, Listening, events, served_runtime},
 };
@@ -185,7 +186,8 @@ impl ToJson for ListedTool {
 }
 
 fn call(args: &McpCallArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = load_run_settings(Flags::default(), environment, console)?;
+    let mut settings = load_run_settings(Flags::default(), environment, console)?;
+    person::offer(&mut settings, console);
     let Started { tools, notes } = start(&settings, &args.server)?;
     notes.iter().for_each(|note| console.note(note));
     let name = format!("{}__{}", args.server, args.tool);

@@ -26,6 +26,8 @@ use cog_spec::{Envelope, ErrorBody};
 use cog_store::private;
 
 use self::continued::Conversation;
+#[cfg(feature = "mcp")]
+use super::person;
 use super::{emit, input, runtime, stream};
 use crate::{
     args::{HandoffToArgs, OutputArgs, RunArgs},
@@ -61,7 +63,10 @@ pub(super) fn run_with(
         return Err(error);
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
-    let settings = load_run_settings(flags, environment, console)?;
+    #[cfg_attr(not(feature = "mcp"), expect(unused_mut, reason = "only MCP servers ask"))]
+    let mut settings = load_run_settings(flags, environment, console)?;
+    #[cfg(feature = "mcp")]
+    person::offer(&mut settings, console);
     note_telemetry(&settings, console);
     let log = RunLog::new(&settings).map(Arc::new);
     let approval = continued::from_args(&args.tools);

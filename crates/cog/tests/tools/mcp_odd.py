@@ -178,7 +178,9 @@ def call(identity, params):
         send({"method": "notifications/message", "params": {"level": "error", "data": "a line"}})
     if name == "progress":
         token = params.get("_meta", {}).get("progressToken", "none")
-        send({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 3}})
+        progress = {"progressToken": token, "progress": 1, "total": 3, "message": "reading"}
+        send({"method": "notifications/progress", "params": progress})
+        time.sleep(0.2)
     if name == "garbage":
         write("DEBUG handling the call\n\n{not json}\n[1,2]\n\"x\"")
     if name == "wrong_id":

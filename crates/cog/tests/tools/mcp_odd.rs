@@ -2,7 +2,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "modules and settings that are written here")]
 
-use std::process::{Command, Output};
+use std::{
+    io::Write as _,
+    process::{Command, Output, Stdio},
+};
 
 use cog_testkit::{Mock, Reply, Wire};
 use serde_json::{Value, json};
@@ -372,6 +375,59 @@ fn requests_of_a_server_are_answered() {
     ] {
         let (result, _) = call(&place, "odd", tool);
         assert!(result["result"].as_str().unwrap().contains(expected), "{tool}: {result}");
+    }
+}
+
+#[test]
+fn server_asks_the_model_of_the_run_if_the_operator_allows_it() {
+    let settings = server("odd", "requests", "sampling = true\nroots = [\"data\"]");
+    let place = place(&settings);
+    let manifest = place.path().join("m/module.yaml");
+    let streaming = std::fs::read_to_string(&manifest).unwrap() + "response: { mode: both }\n";
+    std::fs::write(manifest, streaming).unwrap();
+    let mock = Mock::start([
+        Reply::tool_calls([("odd__sampling", "{}"), ("odd__roots", "{}"), ("odd__progress", "{}")]),
+        Reply::text("from the model"),
+        Reply::text(ANSWER),
+    ]);
+    let args = ["run", "./m", "--provider", "openai", "--model", "gpt-4.1", "--args", "why?", "--stream"];
+    let output = cog(&place, &mock, &args);
+    let chunks = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{chunks} {}", String::from_utf8_lossy(&output.stderr));
+    let requests = mock.requests();
+    assert_eq!(requests.len(), 3);
+    let asked = &requests[1].body;
+    assert_eq!(asked["messages"].as_array().unwrap().len(), 1, "{asked}");
+    assert!(asked["messages"][0].to_string().contains("hi"), "{asked}");
+    assert_eq!((&asked["model"], asked.get("tools")), (&json!("gpt-4.1"), None), "the model of the run");
+    let limit = asked.get("max_tokens").or(asked.get("max_completion_tokens"));
+    assert_eq!(limit, Some(&json!(10)), "the limit of the server");
+    let results = requests[2].body["messages"].to_string();
+    assert!(results.contains("from the model") && results.contains("endTurn"), "{results}");
+    assert!(results.contains("file:///") && results.contains("/home/.config/cog/data/"), "{results}");
+    assert!(chunks.contains("1 of 3: reading"), "{chunks}");
+    let last: Value = serde_json::from_str(chunks.lines().last().unwrap()).unwrap();
+    let usage = &last["usage"];
+    assert_eq!(usage["input_tokens"], 33, "each of three replies reports 11 tokens: {usage}");
+}
+
+/// Python gives the command a terminal, and types.
+#[cfg(unix)]
+#[test]
+fn person_at_a_terminal_is_asked_for_input() {
+    let place = place(&server("odd", "requests", ""));
+    let spawn = "import pty, sys; pty.spawn(sys.argv[1:])";
+    for (typed, expected) in
+        [("y\nAda\n", r#"\"action\": \"accept\", \"content\": {\"n\": \"Ada\"}"#), ("n\n", "decline")]
+    {
+        let mut command = Command::new(python());
+        command.args(["-c", spawn, env!("CARGO_BIN_EXE_cog"), "mcp", "call", "odd", "elicitation"]);
+        command.current_dir(place.path()).env("HOME", place.path().join("home")).env("TERM", "xterm");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        let shown = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();
+        assert!(shown.contains("`odd` asks: Name?"), "{shown}");
+        assert!(shown.replace(['\r', '\n'], "").contains(expected), "{shown}");
     }
 }
 
