@@ -12,7 +12,9 @@ use cog_run::{
 };
 use rmcp::{
     ErrorData, ServiceError,
-    model::{CallToolRequestParams, CallToolResult, ContentBlock, ResourceContents, Tool as Listed},
+    model::{
+        CallToolRequestParams, CallToolResult, ContentBlock, ErrorCode, ResourceContents, Tool as Listed,
+    },
 };
 use serde_json::json;
 
@@ -109,6 +111,9 @@ impl Tool for McpTool {
             };
             let asked = self.link.shared.calls.add();
             let reply = answering(self.reply(params, context), asked, context).await?;
+            if reply.as_ref().is_err_and(may_be_unknown) {
+                self.link.shared.note_change(); // the tool may be gone without a word
+            }
             // The next request to the model offers what the call has added.
             self.link.list_changed().await;
             reply.map_err(|error| self.error(error)).and_then(output)
@@ -131,6 +136,12 @@ impl McpTool {
         let connection = self.link.connection(&context.session_id, Some(&connection)).await?;
         Ok(connection.call_tool(params).await)
     }
+}
+
+/// Returns whether a server may no longer have the tool of a call: it says so with the code of wrong parameters.
+fn may_be_unknown(error: &ServiceError) -> bool {
+    let codes = [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND];
+    matches!(error, ServiceError::McpError(error) if codes.contains(&error.code))
 }
 
 /// Returns whether the server died during a call.

@@ -32,6 +32,7 @@ TOOLS = {
     "order": [tool("append", False, x=TEXT, delay=NUMBER), tool("show")],
     "many": [tool(f"t{number}", a=TEXT, b=TEXT) for number in range(int(os.environ.get("COUNT", "200")))],
     "changing": [tool("grow"), tool("old")],
+    "vanishing": [tool("gone"), tool("stays")],
     "names": [tool(name) for name in ("a.b", "a_b", "a b", "ünï", "x" * 70, "", "9lives", "-dash")],
     "more_schemas": [
         tool("one_of"),
@@ -202,6 +203,8 @@ def call(identity, params):
         return write(json.dumps([{"jsonrpc": "2.0", "id": identity, "result": text("in a batch")}]))
     if name == "huge":
         return send({"id": identity, "result": text("y" * 50_000_000)})
+    if name == "gone":
+        return send({"id": identity, "error": {"code": -32602, "message": "Unknown tool: gone"}})
     if name == "rpc_error":
         return send({"id": identity, "error": {"code": -32602, "message": "bad\nparams", "data": {"hint": "use y"}}})
     send({"id": identity, "result": result_of(name, params.get("arguments", {}))})
@@ -241,6 +244,8 @@ for line in sys.stdin:
             send({"id": identity, "result": {"tools": tools, "nextCursor": "same"}})
         else:
             send({"id": identity, "result": {"tools": tools}})
+            if MODE == "vanishing":
+                tools[:] = [tool("stays")]
     elif method == "tools/call":
         threading.Thread(target=call, args=(identity, message["params"]), daemon=True).start()
     elif MODE == "crash":

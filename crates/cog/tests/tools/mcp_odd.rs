@@ -225,6 +225,16 @@ fn tools_that_appear_during_a_run_can_be_called() {
 }
 
 #[test]
+fn tool_that_is_gone_between_the_list_and_the_call_is_no_longer_offered() {
+    let (_, results, mock) = results(&server("odd", "vanishing", ""), &[&[("odd__gone", "{}")]]);
+    assert_eq!(results[0]["message"], "Unknown tool: gone", "{}", results[0]);
+    let requests = mock.requests();
+    let offered = |number: usize| requests[number].body["tools"].to_string();
+    assert!(offered(0).contains("odd__gone"), "{}", offered(0));
+    assert!(offered(1).contains("odd__stays") && !offered(1).contains("odd__gone"), "{}", offered(1));
+}
+
+#[test]
 fn servers_that_do_not_know_the_current_revision_are_used() {
     for mode in ["crash", "mute"] {
         for more in ["", "protocol = \"initialize\""] {
