@@ -16,6 +16,8 @@ use cog_run::tools::begins_like;
 use cog_run::tools::{Tool, ToolSource};
 use cog_spec::{Code, ErrorBody};
 
+#[cfg(feature = "mcp")]
+use crate::settings::MCP_DEPTH as DEPTH;
 use crate::settings::Settings;
 
 /// A module by its name or path, and who chose it.
@@ -59,6 +61,10 @@ impl ServerTools {
     }
 }
 
+/// How many servers may start each other, one in the other.
+#[cfg(feature = "mcp")]
+const MAX_DEPTH: usize = 5;
+
 /// Starts the operator's servers, all at the same time. A server that does not start is tried again by later runs.
 ///
 /// # Errors
@@ -68,6 +74,12 @@ pub fn start(settings: &Settings, needed: Needed<'_>) -> Result<ServerTools, Err
     let mut started = ServerTools::default();
     if settings.mcp.is_empty() {
         return Ok(started);
+    }
+    let depth = settings.environment_variable(DEPTH).and_then(|depth| depth.parse::<usize>().ok());
+    if depth.is_some_and(|depth| depth >= MAX_DEPTH) {
+        let message = format!("MCP servers start each other, more than {MAX_DEPTH} deep");
+        return Err(ErrorBody::new(Code::MaxDepthExceeded, message)
+            .suggest("Check whether a server in the settings is `cog mcp serve` with the same settings."));
     }
     let finder = settings.finder();
     let (modules, starts_all) = match needed {

@@ -36,6 +36,8 @@ use self::{
 };
 
 pub(crate) use self::detected::detect;
+#[cfg(feature = "mcp")]
+pub(crate) use self::mcp::DEPTH as MCP_DEPTH;
 #[cfg(feature = "server")]
 pub use self::server::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 pub use self::{

@@ -17,6 +17,10 @@ use super::{
 /// The default time limit for starting a server.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The variable with the number of servers that have started each other, one in the other: `cog mcp serve` is a server too, and its
+/// settings may name itself.
+pub(crate) const DEPTH: &str = "COG_MCP_DEPTH";
+
 /// The variables that a program inherits. A list of what is allowed, not of what is forbidden: a key under a name that is not known
 /// here must not reach a server.
 const INHERITED: &[&str] = &[
@@ -136,8 +140,15 @@ fn directory(set: Option<&Path>, operator: &Path, home: Option<&Path>) -> PathBu
     }
 }
 
+/// Returns how many servers have started each other up to this process.
+fn depth(environment: &Environment) -> usize {
+    environment.get(DEPTH).and_then(|depth| depth.parse().ok()).unwrap_or(0)
+}
+
 fn variables(content: &McpContent, environment: &Environment) -> Vec<(String, String)> {
     let inherited = INHERITED.iter().filter(|name| !content.env.contains_key(**name));
     let inherited = inherited.filter_map(|name| Some(((*name).to_owned(), environment.get(name)?)));
-    inherited.chain(content.env.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
+    let depth = (DEPTH.to_owned(), (depth(environment) + 1).to_string());
+    let own = content.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+    inherited.chain(own).chain([depth]).collect()
 }

@@ -464,6 +464,19 @@ fn two_hundred_tools_are_offered_where_the_vendor_takes_them() {
 }
 
 #[test]
+fn servers_that_start_themselves_come_to_an_end() {
+    let program = json!(env!("CARGO_BIN_EXE_cog"));
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("home/.config/cog/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let settings = format!("[mcp.self]\ncommand = {program}\nargs = [\"mcp\", \"serve\"]\n");
+    std::fs::write(path, settings).unwrap();
+    let output = cog(&place, &Mock::start([]), &["mcp", "tools"]);
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(!listed.as_array().unwrap().is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn noise_around_replies_is_skipped() {
     let calls = [
         ("odd__garbage", "{}"),
