@@ -42,8 +42,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-trust",
         ],
     ),
-    // Its feature `server` adds cog-module.
-    ("cog-mcp", &["cog-json", "cog-spec", "cog-module", "cog-run"]),
+    // Its feature `server` adds cog-module. The tokens of servers are written as files of a store.
+    ("cog-mcp", &["cog-json", "cog-spec", "cog-module", "cog-store", "cog-run"]),
     // Its client is that of the operator's addresses.
     ("cog-telemetry", &["cog-spec", "cog-provider", "cog-run"]),
     // Its feature `mcp` adds that one.

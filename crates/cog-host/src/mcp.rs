@@ -237,7 +237,7 @@ mod tests {
 
     fn server(name: &str) -> McpServer {
         let url = "http://a.example".to_owned();
-        McpServer::new(name, cog_mcp::McpTransport::Http { url, token: None, headers: Vec::new() })
+        McpServer::new(name, cog_mcp::McpTransport::http(url))
     }
 
     #[test]

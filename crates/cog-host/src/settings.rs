@@ -225,7 +225,7 @@ impl Settings {
             cache: CacheSettings::read(&layers)?,
             nats: NatsSettings::read(&layers)?,
             #[cfg(feature = "mcp")]
-            mcp: mcp::servers(layers.operator.as_ref(), &environment, directories.home.as_deref())?,
+            mcp: mcp::servers(layers.operator.as_ref(), &environment, &directories)?,
             telemetry: TelemetryExport::read(&environment),
             unreachable,
             project: layers.project,

@@ -34,6 +34,7 @@ use crate::{
     asked::Client,
     http_client::VerbatimClient,
     link::{Connection, Host, McpTools, Program},
+    oauth::{Authorization, chain},
     server::{McpError, McpServer, McpTransport, excerpt},
     shared::Shared,
     verbatim,
@@ -81,7 +82,7 @@ impl McpServer {
     async fn open_with(&self, shared: &Arc<Shared>, is_old: bool) -> Result<Connection, Failed> {
         match &self.transport {
             McpTransport::Stdio { .. } => self.open_program(shared, is_old).await,
-            McpTransport::Http { url, token, headers } => {
+            McpTransport::Http { url, token, headers, oauth } => {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let mut config = match token {
                     Some(token) => config.auth_header(token.expose()),
@@ -94,10 +95,14 @@ impl McpServer {
                         .ok_or_else(|| self.violation(&format!("`headers.{name}` is not a valid header")))?;
                     config.custom_headers.insert(header.0, header.1);
                 }
-                let client =
-                    VerbatimClient::new(Arc::clone(shared)).map_err(|error| self.violation(&error))?;
+                // A fixed token is the operator's decision, and headers may have one too.
+                let has_token = token.is_some()
+                    || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+                let authorization = (!has_token).then(|| Authorization::new(&self.name, url, oauth));
+                let client = VerbatimClient::new(Arc::clone(shared), authorization)
+                    .map_err(|error| self.violation(&error))?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                let service = self.serve(transport, is_old).await?;
+                let service = self.serve(transport, shared, is_old).await?;
                 Ok(Connection::new(service, None))
             }
         }
@@ -209,15 +214,23 @@ impl McpServer {
     }
 
     fn failed(&self, error: &ClientInitializeError) -> Failed {
-        if error.auth_challenge().is_some() {
-            return self.violation(&"it answers 401 Unauthorized").into();
-        }
         let is_program = matches!(self.transport, McpTransport::Stdio { .. });
         let is_closed = matches!(
             error,
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
         );
-        Failed { error: self.violation(error), may_be_old: is_closed || !is_program }
+        // Of two tries, the second one was what older servers expect.
+        let last = match error {
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+            other => other,
+        };
+        let ClientInitializeError::TransportError { error, .. } = last else {
+            return Failed { error: self.violation(last), may_be_old: is_closed || !is_program };
+        };
+        if let Some(error) = self.sign_in_error(error) {
+            return error.into();
+        }
+        Failed { error: self.violation(&chain(error.error.as_ref())), may_be_old: true }
     }
 
     pub(crate) fn violation(&self, error: &dyn std::fmt::Display) -> McpError {

@@ -12,6 +12,7 @@ use http::{
 use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage},
+    transport::auth::AuthError,
     transport::streamable_http_client::{
         AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
         StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
@@ -20,7 +21,9 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 
 use crate::{
+    oauth::Authorization,
     shared::Shared,
+    tls,
     verbatim::{incoming, incoming_result, outgoing_call},
 };
 
@@ -30,18 +33,22 @@ const SESSION_ID: &str = "mcp-session-id";
 const MAX_REDIRECTS: usize = 10;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
-type HttpError = StreamableHttpError<reqwest::Error>;
+pub(crate) type HttpError = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 #[derive(Clone)]
-pub(crate) struct VerbatimClient(Client, Arc<Shared>);
+pub(crate) struct VerbatimClient {
+    client: Client,
+    shared: Arc<Shared>,
+    /// None for a server whose token the operator set.
+    authorization: Option<Arc<Authorization>>,
+}
 
 impl VerbatimClient {
     /// Creates a client. It follows redirects that repeat the request at the same origin, and no others.
     #[expect(clippy::disallowed_methods, reason = "its requests go to MCP servers of the operator")]
-    pub(crate) fn new(shared: Arc<Shared>) -> reqwest::Result<Self> {
-        // Fails only if the program has installed a provider of TLS of its own, which is used then.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+    pub(crate) fn new(shared: Arc<Shared>, authorization: Option<Authorization>) -> reqwest::Result<Self> {
+        tls::install();
         let redirect = Policy::custom(|attempt| {
             let is_repeated =
                 matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
@@ -55,7 +62,52 @@ impl VerbatimClient {
         });
         // A connection whose last response was not read to its end would delay the next request.
         let client = Client::builder().pool_max_idle_per_host(0).redirect(redirect).build()?;
-        Ok(Self(client, shared))
+        Ok(Self { client, shared, authorization: authorization.map(Arc::new) })
+    }
+
+    /// Sends a request with the token of the server. If the server rejects it, the token is renewed, and the request repeated once.
+    async fn authorized<T, F>(
+        &self,
+        token: Option<String>,
+        send: impl Fn(Option<String>) -> F + Send + Sync,
+    ) -> Result<T, HttpError>
+    where
+        T: Send,
+        F: Future<Output = Result<T, HttpError>> + Send,
+    {
+        let Some(authorization) = &self.authorization else { return send(token).await };
+        let token = authorization.token().await?;
+        let rejected = match send(token.clone()).await {
+            Err(error) if is_unauthorized(&error) => error,
+            answered => return answered,
+        };
+        let token = match authorization.renew(token.as_deref()).await {
+            // Nobody has signed in: the server's own words say more.
+            Err(AuthError::AuthorizationRequired) if !has_challenge(&rejected) => return Err(rejected),
+            renewed => renewed?,
+        };
+        match send(Some(token.clone())).await {
+            Err(error) if is_unauthorized(&error) => Err(authorization.refuse(token).into()),
+            answered => answered,
+        }
+    }
+
+    /// Sends a call with its arguments as the model wrote them.
+    async fn call(
+        &self,
+        request: RequestBuilder,
+        has_session: bool,
+        message: &ClientJsonRpcMessage,
+        limits: StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let text = serde_json::to_string(message)?;
+        let response = request.body(outgoing_call(&text).into_owned()).send().await?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if has_session => Err(HttpError::SessionExpired),
+            status if status.is_success() => reply(response, limits, &self.shared).await,
+            _ => failed(response, limits).await,
+        }
     }
 
     /// Returns the request of a message, without its body.
@@ -66,7 +118,7 @@ impl VerbatimClient {
         token: Option<String>,
         headers: Headers,
     ) -> RequestBuilder {
-        let mut request = self.0.post(uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        let mut request = self.client.post(uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
         request = request.header(CONTENT_TYPE, JSON).headers(headers.into_iter().collect());
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -214,6 +266,20 @@ fn header(response: &Response, name: &str) -> Option<String> {
     response.headers().get(name)?.to_str().ok().map(str::to_owned)
 }
 
+/// Returns whether a server rejects a token.
+fn is_unauthorized(error: &HttpError) -> bool {
+    match error {
+        HttpError::AuthRequired(_) => true,
+        HttpError::UnexpectedServerResponse(message) => message.starts_with("HTTP 401"),
+        _ => false,
+    }
+}
+
+/// Returns whether a server that rejects a token says how to get one.
+fn has_challenge(error: &HttpError) -> bool {
+    matches!(error, HttpError::AuthRequired(_))
+}
+
 /// Whether a response has a content type.
 fn is(response: &Response, content_type: &str) -> bool {
     let given = header(response, CONTENT_TYPE.as_str()).unwrap_or_default();
@@ -246,21 +312,23 @@ impl StreamableHttpClient for VerbatimClient {
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let is_call = matches!(&message, JsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::CallToolRequest(_)));
-        if !is_call {
-            let client = &self.0;
-            return client
-                .post_message_with_response_limits(uri, message, session_id, token, headers, limits)
-                .await;
-        }
-        let text = serde_json::to_string(&message)?;
-        let request = self.post(&uri, session_id.as_deref(), token, headers);
-        let response = request.body(outgoing_call(&text).into_owned()).send().await?;
-        match response.status() {
-            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
-            StatusCode::NOT_FOUND if session_id.is_some() => Err(HttpError::SessionExpired),
-            status if status.is_success() => reply(response, limits, &self.1).await,
-            _ => failed(response, limits).await,
-        }
+        let message = &message;
+        self.authorized(token, |token| {
+            let uri = Arc::clone(&uri);
+            let session_id = session_id.clone();
+            let headers = headers.clone();
+            async move {
+                if is_call {
+                    let request = self.post(&uri, session_id.as_deref(), token, headers);
+                    return self.call(request, session_id.is_some(), message, limits).await;
+                }
+                let message = message.clone();
+                self.client
+                    .post_message_with_response_limits(uri, message, session_id, token, headers, limits)
+                    .await
+            }
+        })
+        .await
     }
 
     async fn get_stream(
@@ -284,10 +352,14 @@ impl StreamableHttpClient for VerbatimClient {
         headers: Headers,
         size: usize,
     ) -> Result<Events, HttpError> {
-        let client = &self.0;
-        let events =
-            client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, token, headers, size);
-        Ok(verbatim(events.await?, Arc::clone(&self.1)))
+        let events = self.authorized(token, |token| {
+            let uri = Arc::clone(&uri);
+            let last = last_event_id.clone();
+            let session_id = session_id.clone();
+            let headers = headers.clone();
+            self.client.get_stream_with_max_sse_event_size(uri, session_id, last, token, headers, size)
+        });
+        Ok(verbatim(events.await?, Arc::clone(&self.shared)))
     }
 
     async fn delete_session(
@@ -297,7 +369,10 @@ impl StreamableHttpClient for VerbatimClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<(), HttpError> {
-        self.0.delete_session(uri, session_id, token, headers).await
+        self.authorized(token, |token| {
+            self.client.delete_session(Arc::clone(&uri), Arc::clone(&session_id), token, headers.clone())
+        })
+        .await
     }
 }
 
@@ -330,7 +405,7 @@ mod tests {
             redirect(&server, &here);
             redirect(&server, &elsewhere);
         });
-        let client = VerbatimClient::new(Arc::default()).unwrap();
+        let client = VerbatimClient::new(Arc::default(), None).unwrap();
         let token = Some("token-canary".to_owned());
         let request = client.post(&format!("{first}/a"), None, token, Headers::new());
         let response = request.send().await.unwrap();

@@ -15,15 +15,17 @@ mod calls;
 mod connect;
 mod http_client;
 mod link;
+mod oauth;
 mod person;
 #[cfg(feature = "server")]
 mod serve;
 mod server;
 mod shared;
+mod tls;
 mod verbatim;
 
 pub use link::McpTools;
 pub use person::{Field, FieldKind, Person};
 #[cfg(feature = "server")]
 pub use serve::{CallSettings, HttpSettings, McpHttp, ModuleServer};
-pub use server::{McpError, McpServer, McpTransport, ToolRules};
+pub use server::{McpError, McpServer, McpTransport, OAuth, ToolRules};

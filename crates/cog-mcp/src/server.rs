@@ -74,7 +74,28 @@ pub enum McpTransport {
         token: Option<Secret>,
         /// Further headers of each request.
         headers: Vec<(String, Secret)>,
+        /// How tokens are obtained if `token` is not set.
+        oauth: OAuth,
     },
+}
+
+/// How a server is signed in to.
+#[derive(Debug, Clone, Default)]
+pub struct OAuth {
+    /// The client that the authorization server knows; if there is none, `cog` registers itself (RFC 7591).
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<Secret>,
+    /// Whether the client signs in as itself, and no person does.
+    pub client_credentials: bool,
+    /// The scopes to request; those that the server names if there are none.
+    pub scopes: Vec<String>,
+    /// The issuer that the authorization server must have. It may then have a private address.
+    pub issuer: Option<String>,
+    /// The port at which the browser returns; a free one if there is none.
+    pub callback_port: Option<u16>,
+    /// The directory of the tokens; without one, a token lasts as long as the process.
+    pub directory: Option<PathBuf>,
 }
 
 impl McpServer {
@@ -98,17 +119,24 @@ impl McpServer {
         prefix(&self.name)
     }
 
-    /// Returns the token and the values of headers. They must never appear in a message or log.
+    /// Returns the tokens and the values of headers. They must never appear in a message or log.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        let (token, headers) = match &self.transport {
-            McpTransport::Http { token, headers, .. } => (token.as_ref(), headers.as_slice()),
-            McpTransport::Stdio { .. } => (None, [].as_slice()),
+        let (secrets, headers) = match &self.transport {
+            McpTransport::Http { token, headers, oauth, .. } => {
+                ([token.as_ref(), oauth.client_secret.as_ref()], headers.as_slice())
+            }
+            McpTransport::Stdio { .. } => ([None, None], [].as_slice()),
         };
-        token.into_iter().chain(headers.iter().map(|(_, value)| value))
+        secrets.into_iter().flatten().chain(headers.iter().map(|(_, value)| value))
     }
 }
 
 impl McpTransport {
+    /// Returns a URL without a token.
+    pub fn http(url: impl Into<String>) -> Self {
+        Self::Http { url: url.into(), token: None, headers: Vec::new(), oauth: OAuth::default() }
+    }
+
     /// Returns whether each call uses the network.
     pub(crate) fn uses_network(&self) -> bool {
         matches!(self, Self::Http { .. })
@@ -139,6 +167,14 @@ pub enum McpError {
         /// What went wrong.
         message: String,
     },
+    /// The server requires a token, and there is none that it accepts.
+    #[error("the MCP server `{server}` requires a sign-in: {message}")]
+    SignIn {
+        /// The name of the server.
+        server: String,
+        /// What went wrong.
+        message: String,
+    },
     /// The server did not list its tools in time.
     #[error("the MCP server `{server}` did not list its tools within {} s{last_words}", limit.as_secs_f64())]
     Timeout {
@@ -155,15 +191,20 @@ impl McpError {
     /// Returns the error code of the specification.
     pub const fn code(&self) -> Code {
         match self {
-            Self::Start { .. } | Self::Protocol { .. } => Code::ProviderUnavailable,
+            Self::Start { .. } | Self::Protocol { .. } | Self::SignIn { .. } => Code::ProviderUnavailable,
             Self::Timeout { .. } => Code::Timeout,
         }
     }
 
     /// Returns a suggestion for fixing the error.
-    pub fn suggestion(&self) -> &'static str {
-        match self {
+    pub fn suggestion(&self) -> String {
+        let text = match self {
             Self::Start { .. } => "Check `command` in the table of the server in the settings file.",
+            Self::SignIn { server, .. } => {
+                return format!(
+                    "Run `cog mcp login {server}`, or set `token` or `headers` in the settings file."
+                );
+            }
             Self::Protocol { message, .. } if message.contains("401") || message.contains("403") => {
                 "Set `token` or `headers` in the table of the server in the settings file."
             }
@@ -173,7 +214,8 @@ impl McpError {
             Self::Timeout { .. } => {
                 "Raise `startup_timeout` in the table of the server, or check the server."
             }
-        }
+        };
+        text.to_owned()
     }
 }
 

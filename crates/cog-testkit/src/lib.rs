@@ -22,6 +22,8 @@ pub mod bench;
 mod forms;
 mod limits;
 mod mock;
+#[expect(clippy::indexing_slicing, reason = "the index of a value is null if it is absent")]
+mod protected;
 mod reply;
 mod wire;
 
@@ -29,6 +31,7 @@ use std::{net::TcpStream, path::Path, process::Command};
 
 pub use batches::{BatchStep, Batches};
 pub use mock::{Mock, Received};
+pub use protected::{OAuthProblems, ProtectedServer};
 pub use reply::{Finish, Reply};
 pub use wire::Wire;
 

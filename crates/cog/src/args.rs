@@ -29,7 +29,9 @@ pub(crate) use self::jobs::{FailedArgs, FailedListArgs, QueueArgs, QueueCommand}
 #[cfg(feature = "nats")]
 pub(crate) use self::serve::WorkerArgs;
 #[cfg(feature = "mcp")]
-pub(crate) use self::serve::{McpArgs, McpCallArgs, McpCommand, McpServeArgs, McpToolsArgs};
+pub(crate) use self::serve::{
+    McpArgs, McpCallArgs, McpCommand, McpLoginArgs, McpLogoutArgs, McpServeArgs, McpToolsArgs,
+};
 pub(crate) use self::{
     about::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DocsArgs, DoctorArgs, ErrorsArgs,

@@ -86,7 +86,7 @@ fn servers_start_for_the_module_that_needs_them_or_for_all() {
     let mut settings = settings(&[("LLM_PROVIDER", "offline")]);
     // Nothing listens there.
     let url = "http://127.0.0.1:1".to_owned();
-    let transport = cog_mcp::McpTransport::Http { url, token: None, headers: Vec::new() };
+    let transport = cog_mcp::McpTransport::http(url);
     settings.mcp = vec![cog_mcp::McpServer { required: true, ..cog_mcp::McpServer::new("web", transport) }];
     let starts = |used: Use<'_>| Host::new(&settings).runtime(used).is_err();
     assert_eq!(uses_where(&searcher, starts), ["Run", "Render", "Batch", "Serve", "Worker", "Program"]);

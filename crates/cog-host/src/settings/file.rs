@@ -170,11 +170,13 @@ impl SettingsFile {
     pub(super) fn has_secret(&self) -> bool {
         let content = &self.content;
         #[cfg(feature = "mcp")]
-        if content
-            .mcp
-            .values()
-            .any(|server| server.token.is_some() || !server.env.is_empty() || !server.headers.is_empty())
-        {
+        if content.mcp.values().any(|server| {
+            let has_client_secret = server.oauth.client_secret.is_some();
+            server.token.is_some()
+                || has_client_secret
+                || !server.env.is_empty()
+                || !server.headers.is_empty()
+        }) {
             return true;
         }
         content.nats.password.is_some() || content.providers.values().any(|vendor| vendor.key.is_some())
@@ -384,6 +386,8 @@ pub(super) struct McpContent {
     pub(super) token: Option<String>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) oauth: OAuthContent,
     pub(super) startup_timeout: Option<Span>,
     pub(super) call_timeout: Option<Span>,
     pub(super) allow: Option<Vec<String>>,
@@ -404,6 +408,29 @@ pub(super) struct McpContent {
 pub(super) enum Confirm {
     All(bool),
     Tools(Vec<String>),
+}
+
+/// `[mcp.NAME.oauth]` of a settings file.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OAuthContent {
+    pub(super) grant: Option<OAuthGrant>,
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret: Option<String>,
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    pub(super) issuer: Option<String>,
+    pub(super) callback_port: Option<u16>,
+}
+
+/// Who signs in: a person, or the client as itself.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OAuthGrant {
+    AuthorizationCode,
+    ClientCredentials,
 }
 
 /// With which request a connection begins.

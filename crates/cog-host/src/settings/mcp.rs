@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
-use cog_mcp::{McpServer, McpTransport, ToolRules};
+use cog_mcp::{McpServer, McpTransport, OAuth, ToolRules};
 use cog_spec::Secret;
 
 use super::{
-    Environment, SettingsError,
-    file::{Confirm, McpContent, McpProtocol, SettingsFile},
+    Environment, SettingsError, UserDirectories,
+    file::{Confirm, McpContent, McpProtocol, OAuthContent, OAuthGrant, SettingsFile},
     sources::expand_home,
 };
 
@@ -46,12 +46,12 @@ const INHERITED: &[&str] = &[
 pub(super) fn servers(
     operator: Option<&SettingsFile>,
     environment: &Environment,
-    home: Option<&Path>,
+    directories: &UserDirectories,
 ) -> Result<Vec<McpServer>, SettingsError> {
     let Some(file) = operator else { return Ok(Vec::new()) };
     let mut servers = Vec::new();
     for (name, content) in &file.content.mcp {
-        let server = server(name, content, file.directory(), environment, home);
+        let server = server(name, content, file.directory(), environment, directories);
         servers.push(server.map_err(|problem| SettingsError::Syntax {
             path: file.path.clone(),
             line: None,
@@ -66,14 +66,18 @@ fn server(
     content: &McpContent,
     operator: &Path,
     environment: &Environment,
-    home: Option<&Path>,
+    directories: &UserDirectories,
 ) -> Result<McpServer, &'static str> {
+    let home = directories.home.as_deref();
     // The name begins the names of its tools, `NAME__TOOL`, which vendors limit to these characters and to 64.
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if name.is_empty() || name.len() > 32 || !is_plain {
         return Err("the name of a server has 1 to 32 letters, digits, `_` or `-`");
     }
     let transport = match (&content.command, &content.url) {
+        (Some(_), None) if content.oauth != OAuthContent::default() => {
+            return Err("`oauth` is only for a `url`");
+        }
         (Some(command), None) if content.token.is_none() && content.headers.is_empty() => {
             McpTransport::Stdio {
                 command: expand_home(command, home),
@@ -94,6 +98,7 @@ fn server(
                     headers: headers
                         .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
                         .collect(),
+                    oauth: oauth(content, directories)?,
                 }
             } else {
                 return Err("`args`, `env` and `directory` are only for a `command`");
@@ -121,6 +126,30 @@ fn server(
         sampling: content.sampling,
         roots: roots(content, operator, home),
         ..McpServer::new(name, transport)
+    })
+}
+
+/// Returns how a server is signed in to.
+fn oauth(content: &McpContent, directories: &UserDirectories) -> Result<OAuth, &'static str> {
+    let OAuthContent { grant, client_id, client_secret, scopes, issuer, callback_port } = &content.oauth;
+    if content.token.is_some() && content.oauth != OAuthContent::default() {
+        return Err("set either `token` or `oauth`");
+    }
+    let client_credentials = *grant == Some(OAuthGrant::ClientCredentials);
+    if client_credentials && (client_id.is_none() || client_secret.is_none()) {
+        return Err("the grant `client_credentials` needs `oauth.client_id` and `oauth.client_secret`");
+    }
+    if client_secret.is_some() && client_id.is_none() {
+        return Err("`oauth.client_secret` needs `oauth.client_id`");
+    }
+    Ok(OAuth {
+        client_id: client_id.clone(),
+        client_secret: client_secret.clone().map(Secret::new),
+        client_credentials,
+        scopes: scopes.clone(),
+        issuer: issuer.clone(),
+        callback_port: *callback_port,
+        directory: directories.state.as_ref().map(|state| state.join("mcp")),
     })
 }
 

@@ -21,6 +21,7 @@ use serde_json::json;
 use super::Link;
 use crate::{
     asked::answering,
+    http_client::HttpError,
     server::{McpServer, accepted, excerpt, prefix},
     verbatim,
 };
@@ -146,13 +147,47 @@ fn may_be_unknown(error: &ServiceError) -> bool {
 
 /// Returns whether the server died during a call.
 fn is_disconnected(error: &ServiceError) -> bool {
-    matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_))
+    match error {
+        ServiceError::TransportSend(_) => http_answer(error).is_none(),
+        error => matches!(error, ServiceError::TransportClosed),
+    }
+}
+
+/// Returns what a server answers to the HTTP request of a call, if it is no result; none if it does not answer.
+fn http_answer(error: &ServiceError) -> Option<String> {
+    let ServiceError::TransportSend(error) = error else { return None };
+    match error.error.downcast_ref::<HttpError>()? {
+        HttpError::HttpStatus(status) => Some(status.to_string()),
+        HttpError::UnexpectedServerResponse(message) => Some(message.to_string()),
+        answer @ (HttpError::ResponseBodyTooLarge { .. }
+        | HttpError::UnexpectedContentType(_)
+        | HttpError::Deserialize(_)
+        | HttpError::Auth(_)
+        | HttpError::AuthRequired(_)
+        | HttpError::InsufficientScope(_)) => Some(answer.to_string()),
+        _ => None,
+    }
 }
 
 impl McpTool {
     /// Describes the error of a call for the model.
     fn error(&self, error: ServiceError) -> ToolError {
         let server = &self.server;
+        let unknown = match self.info.effects.changes_something() {
+            true => " It is unknown whether the call took effect; check that before you repeat it.",
+            false => "",
+        };
+        if let ServiceError::TransportSend(sent) = &error
+            && let Some(problem) = self.link.server.sign_in_error(sent.error.as_ref())
+        {
+            tracing::warn!(server, "{problem}; {}", problem.suggestion());
+            return ToolError::new("ServerUnavailable", problem.to_string());
+        }
+        if let Some(answer) = http_answer(&error) {
+            let message =
+                format!("The MCP server `{server}` answers the call with {}.{unknown}", excerpt(&answer));
+            return ToolError::new("McpError", message);
+        }
         match error {
             ServiceError::McpError(ErrorData { code, message, data, .. }) => {
                 let details = json!({ "code": code.0, "data": data });
@@ -160,12 +195,8 @@ impl McpTool {
                 ToolError { details, ..ToolError::new("McpError", message) }
             }
             error if is_disconnected(&error) => {
-                let outcome = match self.info.effects.changes_something() {
-                    true => " It is unknown whether the call took effect; check that before you repeat it.",
-                    false => "",
-                };
                 let message =
-                    format!("The MCP server `{server}` closed the connection during the call.{outcome}");
+                    format!("The MCP server `{server}` closed the connection during the call.{unknown}");
                 ToolError::new("ServerUnavailable", message)
             }
             ServiceError::UnexpectedResponse => {

@@ -124,7 +124,8 @@ fn arg(setting: &ServerSetting, defaults: &mut ServeSettings) -> Arg {
 Examples:
   cog mcp serve --provider openai
   cog mcp tools files
-  cog mcp call files read_file '{\"path\": \"notes.txt\"}'")]
+  cog mcp call files read_file '{\"path\": \"notes.txt\"}'
+  cog mcp login search")]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: McpCommand,
@@ -140,6 +141,36 @@ pub(crate) enum McpCommand {
     Tools(McpToolsArgs),
     /// Call a tool of an MCP server in the settings
     Call(McpCallArgs),
+    /// Sign in to an MCP server in the settings, in the browser
+    Login(McpLoginArgs),
+    /// Remove the tokens of an MCP server from this machine
+    Logout(McpLogoutArgs),
+}
+
+/// `cog mcp login`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints the address to open, and waits until the browser comes back. If the browser runs on another machine, paste the address \
+at which it ends. Only you can read the stored tokens, and only this server receives them. They are renewed when they expire \
+(see docs/mcp-servers.md).
+
+Examples:
+  cog mcp login search")]
+pub(crate) struct McpLoginArgs {
+    /// Server in the settings, with a `url`
+    pub(crate) server: String,
+}
+
+/// `cog mcp logout`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog mcp logout search")]
+pub(crate) struct McpLogoutArgs {
+    /// Server in the settings
+    pub(crate) server: String,
 }
 
 /// `cog mcp tools`.

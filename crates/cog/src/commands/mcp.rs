@@ -1,13 +1,13 @@
 //! `cog mcp`: modules as tools of MCP, and the tools of the servers in the settings.
 
-use std::{pin::pin, sync::Arc};
+use std::{io::IsTerminal as _, pin::pin, sync::Arc};
 
 use cog_host::{
     Hosted, Use,
     settings::{Environment, Flags, Settings},
 };
 use cog_json::{ToJson, Writer};
-use cog_mcp::{CallSettings, ModuleServer};
+use cog_mcp::{CallSettings, McpError, McpServer, ModuleServer};
 use cog_run::{
     provider::TokenCounter,
     tools::{Tool, ToolInfo, ToolSource as _, call_once, matches},
@@ -20,7 +20,7 @@ use super::{
     serve::{self, Listening, events, served_runtime},
 };
 use crate::{
-    args::{McpArgs, McpCallArgs, McpCommand, McpServeArgs, McpToolsArgs},
+    args::{McpArgs, McpCallArgs, McpCommand, McpLoginArgs, McpLogoutArgs, McpServeArgs, McpToolsArgs},
     error::{CliError, Exit},
     output::{Console, Table},
     system::Signals,
@@ -32,6 +32,8 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
         McpCommand::Serve(args) => args,
         McpCommand::Tools(args) => return tools(args, environment, console),
         McpCommand::Call(args) => return call(args, environment, console),
+        McpCommand::Login(args) => return login(args, environment, console),
+        McpCommand::Logout(args) => return logout(args, environment, console),
     };
     if args.http.is_none() {
         return stdio(args, environment, console);
@@ -76,17 +78,26 @@ struct Started {
 /// # Errors
 /// The settings have no such server, or it cannot be started.
 fn start(settings: &Settings, name: &str) -> Result<Started, ErrorBody> {
-    let server = settings.mcp.iter().find(|server| server.name == name).ok_or_else(|| {
-        let known = settings.mcp.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
-        let message = format!("there is no MCP server `{name}` in the settings");
-        ErrorBody::new(Code::InvalidReference, message).suggest(format!("The settings name these: {known}."))
-    })?;
+    let server = server(settings, name)?;
     let (tools, started) = server.start_blocking().map_err(|error| disconnected(&error.to_string()))?;
-    started.map_err(|error| ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion()))?;
+    started.map_err(error_body)?;
     let skipped = tools.skipped().into_iter();
     let notes = skipped.map(|(tool, reason)| format!("`{tool}` cannot be called: {reason}")).collect();
     let tools = tools.tools().map_err(|reason| ErrorBody::new(Code::ProviderUnavailable, reason))?;
     Ok(Started { tools, notes })
+}
+
+/// Returns a server of the settings.
+fn server<'a>(settings: &'a Settings, name: &str) -> Result<&'a McpServer, ErrorBody> {
+    settings.mcp.iter().find(|server| server.name == name).ok_or_else(|| {
+        let known = settings.mcp.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
+        let message = format!("there is no MCP server `{name}` in the settings");
+        ErrorBody::new(Code::InvalidReference, message).suggest(format!("The settings name these: {known}."))
+    })
+}
+
+fn error_body(error: McpError) -> ErrorBody {
+    ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())
 }
 
 /// Starts servers at the same time.
@@ -205,6 +216,49 @@ fn call(args: &McpCallArgs, environment: Environment, console: &Console) -> Resu
         }
     }
     Ok(if is_success { Exit::Ok } else { Exit::Failed })
+}
+
+// Signing in to servers.
+
+fn login(args: &McpLoginArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = load_run_settings(Flags::default(), environment, console)?;
+    let server = server(&settings, &args.server)?;
+    let events = events(0)?;
+    let show = |address: &str| console.note(&format!("open this address in a browser: {address}"));
+    let signed_in = events.block_on(server.login(show, pasted()));
+    // A read of standard input that waits cannot be cancelled.
+    events.shutdown_background();
+    signed_in.map_err(error_body)?;
+    console.note(&format!("signed in to `{}`", args.server));
+    Ok(Exit::Ok)
+}
+
+/// Returns the address that a person pastes; never without a terminal.
+async fn pasted() -> String {
+    let read = || -> Option<String> {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).ok().filter(|_| !line.trim().is_empty())?;
+        Some(line)
+    };
+    let line = match std::io::stdin().is_terminal() {
+        true => tokio::task::spawn_blocking(read).await.ok().flatten(),
+        false => None,
+    };
+    match line {
+        Some(line) => line,
+        None => std::future::pending().await,
+    }
+}
+
+fn logout(args: &McpLogoutArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = load_run_settings(Flags::default(), environment, console)?;
+    let server = server(&settings, &args.server)?;
+    let had_tokens = events(0)?.block_on(server.logout()).map_err(error_body)?;
+    console.note(&match had_tokens {
+        true => format!("removed the tokens of `{}` from this machine", args.server),
+        false => format!("there are no tokens of `{}`", args.server),
+    });
+    Ok(Exit::Ok)
 }
 
 fn disconnected(reason: &str) -> ErrorBody {

@@ -52,6 +52,10 @@ mod log_contents;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod mcp_http;
+#[cfg(test)]
+mod mcp_sign_in;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod media_check;
