@@ -32,6 +32,7 @@ mod doctor;
 mod export;
 #[cfg(test)]
 mod forms;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod golden;
