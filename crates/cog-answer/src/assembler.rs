@@ -1,5 +1,6 @@
 //! One run as a state machine: events of a model in, the chunks of one stream out.
 
+mod judged;
 mod pending;
 
 use std::{sync::Arc, time::Duration};
@@ -10,7 +11,7 @@ use cog_spec::{
     Risk, RuntimeMeta, Usage, Warning, WarningCode,
 };
 
-pub use self::pending::PendingReply;
+pub use self::{judged::JudgedReply, pending::PendingReply};
 use crate::{
     AnswerRules, ConfidenceRules, Correction, error,
     finalize::{Failure, Success},

@@ -70,18 +70,16 @@ pub(crate) fn refused(rules: &AnswerRules, parsed: ParsedReply, violations: &[Vi
     Box::new(Failure { partial_data, repairs: parsed.ledger.into_entries(), ..Failure::new(error) })
 }
 
-/// Fails an answer that conforms to its contract, and not to the checks of the program.
-pub(crate) fn unless_rejected(
-    rules: &AnswerRules,
-    success: Success,
-    rejected: &[Violation],
-) -> Result<Success, Box<Failure>> {
-    if rejected.is_empty() {
-        return Ok(success);
-    }
-    let Success { data, repairs, warnings, .. } = success;
-    let partial_data = repair::partial_data(rules, &data, data.node());
-    Err(Box::new(Failure { partial_data, repairs, warnings, ..Failure::new(error::from_checks(rejected)) }))
+/// Returns the failure of a valid answer that the checks of the program reject.
+pub(crate) fn rejected(rules: &AnswerRules, success: Success, violations: &[Violation]) -> Box<Failure> {
+    let partial_data = partial_of_valid(rules, &success.data);
+    let Success { repairs, warnings, .. } = success;
+    Box::new(Failure { partial_data, repairs, warnings, ..Failure::new(error::from_checks(violations)) })
+}
+
+/// Returns the partial data of a valid answer whose run fails.
+pub(crate) fn partial_of_valid(rules: &AnswerRules, data: &Value) -> Option<Value> {
+    repair::partial_data(rules, data, data.node())
 }
 
 /// Returns the partial data of a reply that was parsed to its end.

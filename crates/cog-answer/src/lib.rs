@@ -24,7 +24,8 @@
 //! ```
 //!
 //! `repair` repairs a reply (rulings R24–R26), `finalize` checks it (R2–R4, R20–R32), `emit` and `listener` emit chunks
-//! (R41–R49). [`PendingReply`] inserts the media that were generated with the text. [`verify`] checks envelopes and
+//! (R41–R49). [`PendingReply`] inserts the media that were generated with the text;
+//! [`JudgedReply`] adds what the checks of the program find. [`verify`] checks envelopes and
 //! streams from any source. No clock, no I/O.
 
 mod assembler;
@@ -47,7 +48,7 @@ mod shape;
 mod testing;
 pub mod verify;
 
-pub use crate::assembler::{Assembler, Finish, PartsSummary, PendingReply, Step};
+pub use crate::assembler::{Assembler, Finish, JudgedReply, PartsSummary, PendingReply, Step};
 pub use crate::finalize::aggregated_risk;
 pub use crate::fold::{DataAccumulator, EnvelopeBuilder, fold};
 pub use crate::rules::{

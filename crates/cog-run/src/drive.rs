@@ -394,16 +394,21 @@ impl Driver {
             Ok(()) => self.explain(&mut pending).await,
             failed => failed,
         };
-        let completed = match completed {
-            Ok(()) => self.check_answer(&mut pending).await,
-            failed => failed,
-        };
         if let Err(error) = completed {
             pending.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;
         }
+        let judged = pending.judge();
+        let found = match self.check_answer(judged.accepted().cloned()).await {
+            Ok(found) => found,
+            Err(error) => {
+                judged.fail(error, self.started.elapsed(), &mut self.out);
+                return State::Ended;
+            }
+        };
+        let judged = judged.reject(found.into_iter().map(|found| (found.path, found.message)));
         let mut last = Vec::new();
-        let finish = pending.finish(self.started.elapsed(), &mut last);
+        let finish = judged.finish(self.started.elapsed(), &mut last);
         self.store(&mut last).await;
         self.out.extend(last);
         match finish {

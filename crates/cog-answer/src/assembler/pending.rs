@@ -7,11 +7,14 @@ use cog_json::{Node, Path, Segment, ToJson, Value};
 use cog_schema::{MediaSlot, Placement, Violation};
 use cog_spec::{Chunk, Code, ErrorBody, RationalePlace, RepairRule, Usage, Warning};
 
-use super::{Assembler, Finish};
+use super::{
+    Assembler, Finish,
+    judged::{JudgedReply, RestOfData, fail},
+};
 use crate::{
-    correction::{AttemptText, Correction},
+    correction::AttemptText,
     error,
-    finalize::{self, Failure, Success},
+    finalize::{self, Failure},
     patch::{self, PlacedValue},
     reply::CompleteReply,
     shape::Shape,
@@ -26,8 +29,6 @@ pub struct PendingReply {
     ended: Result<CompleteReply, Box<Failure>>,
     /// Media that the answer must not contain.
     refused: Vec<Violation>,
-    /// What the checks of the program found.
-    rejected: Vec<Violation>,
     warnings: Vec<Warning>,
 }
 
@@ -37,14 +38,7 @@ impl PendingReply {
         attempt_text: AttemptText,
         ended: Result<CompleteReply, Box<Failure>>,
     ) -> Self {
-        Self {
-            assembler,
-            attempt_text,
-            ended,
-            refused: Vec::new(),
-            rejected: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Self { assembler, attempt_text, ended, refused: Vec::new(), warnings: Vec::new() }
     }
 
     /// Returns the model that answered, without its provider.
@@ -161,68 +155,40 @@ impl PendingReply {
         }
     }
 
-    /// Returns the data of an answer that its contract accepts, as they would be emitted; none of any other reply.
-    pub fn accepted(&self) -> Option<Value> {
-        let complete = self.ended.as_ref().ok().filter(|_| !self.is_refused())?;
-        let success = finalize::finalize(&self.assembler.rules, complete.parsed.clone());
-        success.ok().map(|success| success.data)
-    }
-
-    /// Rejects an answer that its contract accepts, for what a check of the program found. It is requested again like an answer that
-    /// violates its contract, and fails with E3006 after the last attempt.
-    pub fn reject(&mut self, path: &str, message: &str) {
-        let violation = error::violation(path, "check", message);
-        self.rejected.push(Violation { code: Code::ConstraintViolation, ..violation });
-    }
-
     /// Adds a warning.
     pub fn warn(&mut self, warning: Warning) {
         self.warnings.push(warning);
     }
 
-    /// Checks the reply and emits the last chunks.
+    /// Judges the reply by its contract, the named checks and the rules of the tier.
+    pub fn judge(self) -> JudgedReply {
+        let Self { assembler, attempt_text, ended, refused, warnings } = self;
+        let (judged, rest) = match ended {
+            Ok(CompleteReply { parsed, listener, is_complete, placed }) => {
+                // The data that a model sends with an error are not those that were emitted.
+                let is_complete = is_complete && parsed.shape != Shape::Envelope { ok: false };
+                let judged = match refused.as_slice() {
+                    [] => finalize::finalize(&assembler.rules, parsed),
+                    refused => Err(finalize::refused(&assembler.rules, parsed, refused)),
+                };
+                (judged, Some(RestOfData { listener, is_complete, placed }))
+            }
+            Err(failure) => (Err(failure), None),
+        };
+        JudgedReply { assembler, attempt_text, judged, rest, warnings }
+    }
+
+    /// Judges the reply and emits the last chunks.
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
-        let Self { mut assembler, attempt_text, ended, refused, rejected, mut warnings } = self;
-        let usage = assembler.spent.clone();
-        let ended = ended.and_then(|complete| assembler.finalize(complete, &refused, &rejected));
-        match ended.map_err(|failure| failure.without(&assembler.rules.keys)) {
-            Ok(success) => {
-                warnings.extend(success.warnings);
-                assembler.emit_success(Success { warnings, ..success }, usage, now);
-            }
-            Err(failure) if assembler.may_retry(&failure) => {
-                assembler.report(&failure);
-                let correction = Correction::new(attempt_text, &failure.error);
-                assembler.restart(failure);
-                out.extend(assembler.sequencer.drain());
-                return Finish::Again(Box::new(assembler), correction);
-            }
-            Err(failure) if assembler.may_escalate(&failure) => {
-                assembler.report(&failure);
-                let error = failure.error.clone();
-                assembler.escalate(failure);
-                out.extend(assembler.sequencer.drain());
-                return Finish::Next(Box::new(assembler), error);
-            }
-            Err(failure) => {
-                warnings.extend(failure.warnings.clone());
-                assembler.report(&failure);
-                assembler.emit_failure(Failure { warnings, ..failure }, usage, now);
-            }
-        }
-        out.extend(assembler.sequencer.drain());
-        Finish::Ended
+        self.judge().finish(now, out)
     }
 
     /// Ends the run with an error of the runtime.
     pub fn fail(self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
-        let Self { mut assembler, ended, warnings, .. } = self;
-        let usage = assembler.spent.clone();
+        let Self { assembler, ended, warnings, .. } = self;
         let partial_data =
             ended.ok().and_then(|complete| finalize::partial(&assembler.rules, &complete.parsed));
-        let failure = Failure { partial_data, warnings, ..Failure::new(error) };
-        assembler.emit_failure(failure.without(&assembler.rules.keys), usage, now);
-        out.extend(assembler.sequencer.drain());
+        fail(assembler, Failure { partial_data, warnings, ..Failure::new(error) }, now, out);
     }
 }
 
@@ -254,35 +220,4 @@ fn misstated(item: Node<'_>, slot: &MediaSlot) -> Vec<Violation> {
 
 fn mistyped(path: &str, node: Node<'_>, allowed: &str) -> Violation {
     error::violation(path, "type", format!("found {}; allowed: {allowed}", error::named(node.kind())))
-}
-
-impl Assembler {
-    /// Checks a complete reply, and emits the rest of its data.
-    fn finalize(
-        &mut self,
-        complete: CompleteReply,
-        refused: &[Violation],
-        rejected: &[Violation],
-    ) -> Result<Success, Box<Failure>> {
-        let CompleteReply { parsed, listener, is_complete, placed } = complete;
-        // The data that a model sends with an error are not those that were emitted.
-        let is_complete = is_complete && parsed.shape != Shape::Envelope { ok: false };
-        let finalized = match refused {
-            [] => finalize::finalize(&self.rules, parsed)
-                .and_then(|success| finalize::unless_rejected(&self.rules, success, rejected)),
-            refused => Err(finalize::refused(&self.rules, parsed, refused)),
-        };
-        match &finalized {
-            Ok(success) => {
-                let changed: Vec<_> = success.changed.iter().chain(&placed).cloned().collect();
-                listener.finish(&success.data, &changed, is_complete, &mut self.sequencer);
-            }
-            Err(failure) if self.may_retry(failure) || self.may_escalate(failure) => {}
-            Err(failure) => {
-                let partial = failure.partial_data.as_ref();
-                listener.fail(None, partial, &placed, is_complete, &mut self.sequencer);
-            }
-        }
-        finalized
-    }
 }

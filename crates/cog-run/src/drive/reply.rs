@@ -10,6 +10,7 @@ use std::{
 
 use cog_answer::{Assembler, PendingReply};
 use cog_harmony::{Message, Role};
+use cog_json::Value;
 use cog_provider::{Deadline, ModelStream, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
 use futures_util::StreamExt as _;
@@ -196,17 +197,19 @@ impl Driver {
     }
 }
 
-// Checks an answer that its contract accepts, with the checks of the program.
+// Checks a valid answer with the checks of the program.
 
 impl Driver {
-    /// Rejects an answer for what the checks of the program find.
+    /// Returns what the checks of the program find in the data of a valid answer.
     ///
     /// # Errors
     /// A check failed itself, the run was cancelled, or its time has passed.
-    pub(super) async fn check_answer(&mut self, pending: &mut PendingReply) -> Result<(), ErrorBody> {
+    pub(super) async fn check_answer(
+        &mut self,
+        data: Option<Value>,
+    ) -> Result<Vec<CheckViolation>, ErrorBody> {
         let checks = self.run.checks.clone();
-        let data = (!checks.is_empty()).then(|| pending.accepted()).flatten();
-        let Some(data) = data else { return Ok(()) };
+        let Some(data) = data.filter(|_| !checks.is_empty()) else { return Ok(Vec::new()) };
         let found = self.within_deadline(async {
             let mut found = Vec::new();
             for check in &checks {
@@ -214,10 +217,7 @@ impl Driver {
             }
             Ok(found)
         });
-        for CheckViolation { path, message } in Box::pin(found).await? {
-            pending.reject(&path, &message);
-        }
-        Ok(())
+        Box::pin(found).await
     }
 }
 
