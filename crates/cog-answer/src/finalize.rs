@@ -194,11 +194,11 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     };
     let own_risk = model_meta.get("risk").and_then(RiskValue::read).map(|risk| risk.level());
     let ruled = ruled_risk(rules, own_risk, states_risk, data.node());
-    let meta = match &ruled {
+    let ruled_meta = match &ruled {
         Some(risk) if model_meta.node().is_object() => with_risk(&model_meta, risk.level),
         _ => model_meta.clone(),
     };
-    violations.extend(check_meta(rules, &model_meta, &meta, ruled.as_ref()));
+    violations.extend(check_meta(rules, &model_meta, &ruled_meta, ruled.as_ref()));
     violations.extend(check.violations);
     // An answer that is wrong is not explained (ruling R91): its model was not asked for a rationale, and is told nothing of one.
     let is_unexplained = rules.is_without_meta() && rules.form.rationale == RationalePlace::Afterwards;
@@ -216,7 +216,7 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     let is_copied = shape == Shape::Bare && !rules.is_without_meta();
     let unknown = check.unknown.iter().filter(|path| !(is_copied && is_of_meta(path)));
     let mut warnings = warnings(unknown, check.excess_insights);
-    let read = Meta::read(meta.node());
+    let read = Meta::read(ruled_meta.node());
     if violations.is_empty() && read.is_none() {
         violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
     }
@@ -231,7 +231,7 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     };
     // A rule about values says nothing of an answer that has others than its schema allows.
     let meta = meta.and_then(|meta| {
-        let (failed, noted) = run_checks(rules, data.node());
+        let (failed, noted) = run_checks(rules, ruled_meta.node(), data.node());
         warnings.extend(noted);
         if failed.is_empty() { Ok(meta) } else { Err(error::from_named_checks(&failed)) }
     });
@@ -253,11 +253,11 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
 }
 
 /// Runs the named checks. Returns the failures that are errors, and the warnings.
-fn run_checks(rules: &AnswerRules, data: Node<'_>) -> (Vec<CheckFailure>, Vec<Warning>) {
+fn run_checks(rules: &AnswerRules, meta: Node<'_>, data: Node<'_>) -> (Vec<CheckFailure>, Vec<Warning>) {
     if rules.checks.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let answer = CheckedAnswer::new(rules.input.as_ref().map(Value::node), data);
+    let answer = CheckedAnswer::new(rules.input.as_ref().map(Value::node), data).with_meta(meta);
     let (failed, noted): (Vec<_>, Vec<_>) = answer
         .failures(&rules.checks)
         .into_iter()

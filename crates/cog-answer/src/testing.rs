@@ -8,7 +8,7 @@ use cog_spec::{
 };
 use serde_json::json;
 
-use crate::{AnswerRules, Assembler, DataAccumulator, Finish, Step, fold};
+use crate::{AnswerRules, Assembler, DataAccumulator, Finish, Step, fold, verify::ModuleRules};
 
 /// A manifest of v2.2.
 pub(crate) fn manifest(tier: Tier) -> Manifest {
@@ -73,7 +73,7 @@ pub(crate) fn chunks(
     reason: Option<FinishReason>,
 ) -> Vec<Chunk> {
     let out = run(rules, text, size, reason);
-    check_stream_of(Some((&rules.manifest, &rules.contract)), &out);
+    check_stream_of(Some(ModuleRules::new(&rules.manifest, &rules.contract)), &out);
     out
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn check_stream(chunks: &[Chunk]) {
 }
 
 /// As `check_stream`. The module may allow a code that is nobody else's, and exclude one of the runtime.
-fn check_stream_of(module: Option<(&Manifest, &Contract)>, chunks: &[Chunk]) {
+fn check_stream_of(module: Option<ModuleRules<'_>>, chunks: &[Chunk]) {
     assert!(matches!(chunks.first(), Some(Chunk::Meta { .. })), "the first chunk is meta");
     assert_eq!(chunks.iter().filter(|chunk| matches!(chunk, Chunk::Meta { .. })).count(), 1);
     let before = chunks.first().and_then(|first| match first {

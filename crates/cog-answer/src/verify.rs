@@ -17,7 +17,7 @@ use cog_spec::{Format, Manifest, ParseEnumError, Schema};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-pub use self::module::verify_messages;
+pub use self::module::{ModuleRules, verify_messages};
 use self::{chunk::Part, module::Standard, read::Document};
 use crate::error::{named, violation};
 
@@ -56,8 +56,8 @@ pub struct Verdict {
 }
 
 /// Checks a document. Without a kind, the members of the document decide it. With a module, the document must also
-/// match its schema and the rules of its tier.
-pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contract)>) -> Verdict {
+/// match its schema, its named checks and the rules of its tier.
+pub fn verify(text: &str, kind: Option<Kind>, module: Option<ModuleRules<'_>>) -> Verdict {
     if kind == Some(Kind::Messages) {
         // Their reader knows more forms, and names comments.
         return verify_messages(text, None);
@@ -81,7 +81,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         (Kind::Envelope, Document::One(value)) => envelope::check(&standard, value.node(), &mut violations),
         (Kind::Chunk, Document::One(value)) => chunk::check(&standard, value.node(), &mut violations),
         (Kind::Media, Document::One(value)) => module::check_media(value.node(), &mut violations),
-        (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
+        (Kind::Answer, Document::One(value)) => standard.check_data(None, value.node(), &mut violations),
         (Kind::Handoff, Document::One(value)) => module::check_handoff(value, &mut violations),
     }
     let (warnings, violations) = violations.into_iter().partition(|one| standard.is_warning(one));

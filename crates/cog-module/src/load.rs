@@ -139,8 +139,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
     let contract = collect_errors(contract, found)?;
     found.extend(missing_sections(&sources, &contract));
     found.extend(contract.conflicts().iter().map(|conflict| sources.conflict(conflict)));
-    let (checks, problems) =
-        Checks::compile(&manifest.checks, contract.shape("input"), contract.shape("data"));
+    let (checks, problems) = Checks::compile(&manifest.checks, Some(&contract));
     found.extend(problems.into_iter().map(|problem| check_finding(&text, problem)));
     let (forms, ignored) = Forms::read(origin, &prompt, &document);
     // The module runs without the file. `validate` reports them as errors.

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use cog_answer::verify::{self, Kind};
+use cog_answer::verify::{self, Kind, ModuleRules};
 use cog_conformance::{Levels, Target};
 use cog_contract::types::{self, Contents};
 use cog_json::ToJson as _;
@@ -74,10 +74,13 @@ impl Verdict {
         module: Option<&Module>,
     ) -> PyResult<Self> {
         let kind = kind.map(kind_of).transpose()?;
-        let contract = module.map(|module| (&*module.manifest, &*module.contract));
+        let rules = module.map(|module| ModuleRules {
+            checks: Some(&module.checks),
+            ..ModuleRules::new(&module.manifest, &module.contract)
+        });
         let py = document.py();
         Ok(Self(match text_of(document)? {
-            Ok(text) => py.detach(|| verify::verify(&text, kind, contract)),
+            Ok(text) => py.detach(|| verify::verify(&text, kind, rules)),
             Err(reason) => verify::Verdict::not_text(kind, &reason),
         }))
     }

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         ..CheckRule::default()
     });
     let rules: Vec<CheckRule> = rules.collect();
-    let (checks, findings) = Checks::compile(&rules, contract.shape("input"), contract.shape("data"));
+    let (checks, findings) = Checks::compile(&rules, Some(&contract));
     assert!(findings.is_empty(), "{findings:?}");
     let value = Value::parse(&text).unwrap_or_default();
     assert!(contract.check_data(value.node()).violations.is_empty());

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use cog_json::{Node, Path};
-use cog_schema::{Shape, Types};
+use cog_schema::{Contract, Types};
 use cog_spec::{CheckRule, CheckSeverity};
 
 use crate::{
@@ -31,6 +31,8 @@ pub struct Check {
     message: Option<String>,
     /// The values of the answer that it reads; none if it runs only on the complete answer.
     bases: Option<Vec<Path>>,
+    reads_input: bool,
+    reads_meta: bool,
 }
 
 /// What a check tests.
@@ -83,16 +85,11 @@ pub struct CheckFinding {
 }
 
 impl Checks {
-    /// Compiles the checks of a manifest, and compares them with the schemas of input and data.
+    /// Compiles the checks of a manifest, and compares them with the schemas of input, data and meta, if there is a contract.
     ///
     /// A check with an error is left out.
-    pub fn compile(
-        rules: &[CheckRule],
-        input: Option<Shape<'_>>,
-        data: Option<Shape<'_>>,
-    ) -> (Self, Vec<CheckFinding>) {
-        let known = |shape: Option<_>| shape.map_or(StaticType::Any, StaticType::Schema);
-        let document = StaticType::object([("input", known(input)), ("data", known(data))]);
+    pub fn compile(rules: &[CheckRule], contract: Option<&Contract>) -> (Self, Vec<CheckFinding>) {
+        let document = document_type(contract);
         let mut findings = Vec::new();
         let mut checks = Vec::new();
         for (index, rule) in rules.iter().enumerate() {
@@ -113,22 +110,49 @@ impl Checks {
     }
 }
 
+/// What is known about `$`: the input of the run, and data and meta of the answer.
+fn document_type(contract: Option<&Contract>) -> StaticType<'_> {
+    let part = |name: &str| contract.and_then(|contract| contract.shape(name)).map(StaticType::Schema);
+    // A schema of meta may describe further members, and need not repeat these.
+    let stated = StaticType::object([
+        ("confidence", StaticType::Confidence),
+        ("risk", StaticType::Any),
+        ("explain", StaticType::Types(Types::STRING)),
+    ]);
+    let meta = match part("meta") {
+        Some(own) => StaticType::either([own, stated]),
+        None => stated,
+    };
+    StaticType::object([
+        ("input", part("input").unwrap_or(StaticType::Any)),
+        ("data", part("data").unwrap_or(StaticType::Any)),
+        ("meta", meta),
+    ])
+}
+
 /// One answer that is checked.
 pub struct CheckedAnswer<'a> {
     input: Option<Node<'a>>,
     data: Node<'a>,
+    meta: Option<Node<'a>>,
     texts: OnceCell<TextSource>,
 }
 
 impl<'a> CheckedAnswer<'a> {
     /// Creates it from the input of the run and the data of the answer.
     pub const fn new(input: Option<Node<'a>>, data: Node<'a>) -> Self {
-        Self { input, data, texts: OnceCell::new() }
+        Self { input, data, meta: None, texts: OnceCell::new() }
+    }
+
+    /// Adds the meta of the answer.
+    #[must_use]
+    pub fn with_meta(self, meta: Node<'a>) -> Self {
+        Self { meta: Some(meta), ..self }
     }
 
     /// Runs a check.
     pub fn run(&self, check: &Check) -> Verdict {
-        let document = Document::Answer { input: self.input, data: Some(self.data) };
+        let document = Document::Answer { input: self.input, data: Some(self.data), meta: self.meta };
         let mut reads_null = false;
         if let Some(when) = &check.when {
             match when.evaluate_noting_null(document) {
@@ -187,6 +211,16 @@ impl Check {
         self.bases.iter().flatten().map(Path::depth).max().unwrap_or_default()
     }
 
+    /// Returns whether it reads the input of the run.
+    pub const fn reads_input(&self) -> bool {
+        self.reads_input
+    }
+
+    /// Returns whether it reads the meta of the answer, which is only known at the end.
+    pub const fn reads_meta(&self) -> bool {
+        self.reads_meta
+    }
+
     /// Returns what it tests, as it is written.
     pub fn text(&self) -> &str {
         match &self.test {
@@ -241,7 +275,8 @@ impl Compiler<'_, '_, '_> {
             CheckTest::Grounded(grounding) => vec![grounding.path().clone()],
         };
         reads.extend(when.iter().flat_map(Condition::reads));
-        if !reads.iter().any(|path| is_of(path, "data")) {
+        let reads_meta = reads.iter().any(|path| is_of(path, "meta"));
+        if !reads_meta && !reads.iter().any(|path| is_of(path, "data")) {
             let error = TextError::new(0..0, "the check reads nothing of the answer")
                 .suggest("Read a value of the answer, such as `$.data.total`.");
             let key = if rule.that.is_some() { "that" } else { "grounded" };
@@ -254,7 +289,10 @@ impl Compiler<'_, '_, '_> {
             name: rule.name.clone(),
             severity: rule.severity,
             message: rule.message.clone(),
-            bases: bases(&reads),
+            bases: if reads_meta { None } else { bases(&reads) },
+            reads_input: matches!(test, CheckTest::Grounded(_))
+                || reads.iter().any(|path| is_of(path, "input")),
+            reads_meta,
             when,
             test,
         })

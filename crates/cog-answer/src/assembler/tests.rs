@@ -5,6 +5,7 @@ use super::*;
 use crate::{DataAccumulator, Finish, fold, testing::*};
 
 mod attempts;
+mod checks;
 mod emission;
 mod forms;
 mod media;

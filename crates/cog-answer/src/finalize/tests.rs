@@ -2,7 +2,7 @@ use cog_json::Value as Tree;
 use cog_spec::{FinishReason, Format, Manifest, Overflow, RiskRule, Strictness, Tier};
 use serde_json::{Value, json};
 
-use crate::{AnswerRules, fold, testing::*};
+use crate::{AnswerRules, fold, testing::*, verify::ModuleRules};
 
 mod confidence;
 mod context;
@@ -155,8 +155,11 @@ mod risk {
             let rules = limited(levels);
             let more = json!({ "meta": { "risk": "high" }, "data": { "changes": [{ "risk": "high" }] } });
             let reply = reply(more);
-            let verdict =
-                crate::verify::verify(&reply.to_string(), None, Some((&rules.manifest, &rules.contract)));
+            let verdict = crate::verify::verify(
+                &reply.to_string(),
+                None,
+                Some(ModuleRules::new(&rules.manifest, &rules.contract)),
+            );
             assert_eq!(verdict.valid, valid, "{:?}", verdict.violations);
             assert_eq!(answer(&rules, &reply)["ok"], valid);
         }

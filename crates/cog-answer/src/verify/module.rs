@@ -2,8 +2,9 @@
 
 use cog_harmony::{Document, Finding, PartSupport, Problem, handoff::Handoff};
 use cog_json::{Node, Value};
+use cog_rules::{CheckedAnswer, Checks, Verdict as CheckVerdict};
 use cog_schema::{Contract, Member, Rules, Violation};
-use cog_spec::{Code, ErrorCode, ErrorOrigin, Format, Manifest, Meta, Tier};
+use cog_spec::{CheckSeverity, Code, ErrorCode, ErrorOrigin, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
 use super::{BEYOND, Form, Kind, Verdict, absent, below, beyond, envelope, mistyped, warn_of_unknown};
@@ -12,15 +13,35 @@ use crate::{
     finalize,
 };
 
+/// What a module requires of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct ModuleRules<'a> {
+    /// Its manifest.
+    pub manifest: &'a Manifest,
+    /// Its contract.
+    pub contract: &'a Contract,
+    /// Its named checks.
+    pub checks: Option<&'a Checks>,
+    /// The input of the run. Checks that read it are not run without it.
+    pub input: Option<Node<'a>>,
+}
+
+impl<'a> ModuleRules<'a> {
+    /// Returns the rules of a module without named checks.
+    pub const fn new(manifest: &'a Manifest, contract: &'a Contract) -> Self {
+        Self { manifest, contract, checks: None, input: None }
+    }
+}
+
 /// The requirements for an answer.
 pub(super) struct Standard<'a> {
-    module: Option<(&'a Manifest, &'a Contract)>,
+    module: Option<ModuleRules<'a>>,
     /// A contract without a schema, which has the specification's own rules.
     bare: Contract,
 }
 
 impl<'a> Standard<'a> {
-    pub(super) fn new(module: Option<(&'a Manifest, &'a Contract)>) -> Self {
+    pub(super) fn new(module: Option<ModuleRules<'a>>) -> Self {
         Self { module, bare: bare() }
     }
 
@@ -30,7 +51,7 @@ impl<'a> Standard<'a> {
         let origin = error.and_then(origin).and_then(|origin| origin.as_str()?.parse().ok());
         match (self.module, origin) {
             (None, _) | (_, Some(ErrorOrigin::Runtime | ErrorOrigin::Provider)) => &self.bare,
-            (Some((_, contract)), _) => contract,
+            (Some(rules), _) => rules.contract,
         }
     }
 
@@ -42,10 +63,10 @@ impl<'a> Standard<'a> {
 
     /// Checks a successful answer: its data, and the rules of the tier.
     pub(super) fn check_success(&self, meta: Node<'_>, data: Node<'_>, found: &mut Vec<Violation>) {
-        if let Some((manifest, _)) = self.module {
-            check_tier(manifest, meta, data, found);
+        if let Some(rules) = self.module {
+            check_tier(rules.manifest, meta, data, found);
         }
-        self.check_data(data, found);
+        self.check_data(Some(meta), data, found);
     }
 
     /// Checks that the data of an envelope have a rationale; a module's contract decides itself (ruling R67).
@@ -60,15 +81,26 @@ impl<'a> Standard<'a> {
         if violation.rule == BEYOND {
             return true;
         }
-        let Some((manifest, contract)) = self.module else { return false };
+        let Some(ModuleRules { manifest, contract, checks, .. }) = self.module else { return false };
         let is_named = contract.names_rationale() || manifest.constraints.require_rationale;
-        violation.rule == "rationale" && !is_named
+        let is_noted = |name: &str| {
+            let mut checks = checks.into_iter().flat_map(Checks::iter);
+            checks.any(|check| check.name == name && check.severity == CheckSeverity::Warning)
+        };
+        match violation.rule.strip_prefix("check:") {
+            Some(name) => is_noted(name),
+            None => violation.rule == NOT_RUN || violation.rule == "rationale" && !is_named,
+        }
     }
 
-    /// Checks data against the module's schema, if there is a module.
-    pub(super) fn check_data(&self, data: Node<'_>, found: &mut Vec<Violation>) {
-        let Some((_, contract)) = self.module else { return };
-        let check = contract.check_data(data);
+    /// Checks data against the schema and the named checks of the module, if there is a module.
+    pub(super) fn check_data(&self, meta: Option<Node<'_>>, data: Node<'_>, found: &mut Vec<Violation>) {
+        let Some(rules) = self.module else { return };
+        let check = rules.contract.check_data(data);
+        // A rule about values says nothing of an answer that has others than its schema allows.
+        if check.violations.is_empty() {
+            rules.run_checks(meta, data, found);
+        }
         found.extend(check.violations);
         found.extend(check.excess_insights.map(|excess| {
             let message = format!("found {} insights; allowed: at most {}", excess.found, excess.max);
@@ -79,7 +111,7 @@ impl<'a> Standard<'a> {
     /// Checks an error: code, message, and the module's schema, for the code as written or normalised (ruling R31).
     pub(super) fn check_error(&self, error: Node<'_>, found: &mut Vec<Violation>) {
         let reported = error.get_str("code");
-        let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
+        let declared = self.module.map_or(&[][..], |rules| &rules.manifest.error_codes);
         let contract = self.contract(Some(error));
         let code = reported.and_then(|text| error::normalise(text, declared, contract));
         let is_declarable = self.module.is_none() && reported.is_some_and(ErrorCode::is_declarable);
@@ -104,7 +136,7 @@ impl<'a> Standard<'a> {
 
     /// Warns of the members of an error that neither the specification nor the module's schema names.
     fn warn_of_unknown_members(&self, error: Node<'_>, found: &mut Vec<Violation>) {
-        let own = self.module.and_then(|(_, contract)| contract.shape("error"));
+        let own = self.module.and_then(|rules| rules.contract.shape("error"));
         let named = error.members().filter_map(|(key, _)| {
             let is_known = matches!(own.as_ref()?.member(key), Member::Known(_));
             is_known.then(|| below("error", key))
@@ -112,6 +144,33 @@ impl<'a> Standard<'a> {
         let named: Vec<String> = named.collect();
         warn_of_unknown(error, "error", "streamError", found);
         found.retain(|one| !(one.rule == BEYOND && named.contains(&one.path)));
+    }
+}
+
+/// The rule of a check that was not run.
+const NOT_RUN: &str = "check_not_run";
+
+impl ModuleRules<'_> {
+    fn run_checks(&self, meta: Option<Node<'_>>, data: Node<'_>, found: &mut Vec<Violation>) {
+        let answer = CheckedAnswer::new(self.input, data);
+        let answer = match meta {
+            Some(meta) => answer.with_meta(meta),
+            None => answer,
+        };
+        for check in self.checks.into_iter().flat_map(Checks::iter) {
+            let missing =
+                match (check.reads_input() && self.input.is_none(), check.reads_meta() && meta.is_none()) {
+                    (true, _) => Some("the input, which is not given"),
+                    (false, true) => Some("the meta, which the document does not have"),
+                    (false, false) => None,
+                };
+            if let Some(missing) = missing {
+                let message = format!("the check `{}` was not run: it reads {missing}", check.name);
+                found.push(violation("", NOT_RUN, message));
+            } else if let CheckVerdict::Failed { failure, .. } = answer.run(check) {
+                found.push(error::check_violation(&failure));
+            }
+        }
     }
 }
 

@@ -47,7 +47,8 @@ mod detection {
             assert_eq!(verify(text, None, None).kind, kind, "{text}");
         }
         let module = plain();
-        let verdict = verify(r#"{"result": 1}"#, None, Some((&module.manifest, &module.contract)));
+        let verdict =
+            verify(r#"{"result": 1}"#, None, Some(ModuleRules::new(&module.manifest, &module.contract)));
         assert_eq!(verdict.kind, Some(Kind::Answer));
     }
 
@@ -200,7 +201,11 @@ mod envelopes {
     #[test]
     fn module_adds_its_schema_and_tier() {
         let with_module = |rules: &crate::AnswerRules, more| {
-            broken(&verify(&reply(more).to_string(), None, Some((&rules.manifest, &rules.contract))))
+            broken(&verify(
+                &reply(more).to_string(),
+                None,
+                Some(ModuleRules::new(&rules.manifest, &rules.contract)),
+            ))
         };
         assert_eq!(with_module(&plain(), json!({})), [] as [&str; 0]);
         assert_eq!(with_module(&plain(), json!({ "data": { "result": 7 } })), ["data.result type"]);
@@ -225,7 +230,7 @@ mod envelopes {
         for (manifest, schema, is_warning) in cases {
             let rules = rules(manifest.clone(), schema);
             let answer = reply(json!({ "data": { "rationale": "" } })).to_string();
-            let verdict = verify(&answer, None, Some((&rules.manifest, &rules.contract)));
+            let verdict = verify(&answer, None, Some(ModuleRules::new(&rules.manifest, &rules.contract)));
             assert_eq!(
                 (verdict.valid, verdict.warnings.len()),
                 (is_warning, usize::from(is_warning)),
@@ -248,7 +253,7 @@ mod envelopes {
         ] {
             let error = json!({ "code": code, "message": "no", "details": { "legacy_code": legacy } });
             let failure = json!({ "ok": false, "meta": meta, "error": error }).to_string();
-            let module = Some((&*rules.manifest, &*rules.contract));
+            let module = Some(ModuleRules::new(&rules.manifest, &rules.contract));
             assert_eq!(broken(&verify(&failure, None, module)), expected, "{code} {legacy}");
         }
     }
@@ -256,7 +261,7 @@ mod envelopes {
     #[test]
     fn checks_data_without_an_envelope() {
         let rules = plain();
-        let module = Some((&*rules.manifest, &*rules.contract));
+        let module = Some(ModuleRules::new(&rules.manifest, &rules.contract));
         assert_eq!(broken(&verify(r#"{"result": "x"}"#, None, module)), ["data.rationale rationale"]);
         assert!(verify(r#"{"result": "x", "rationale": "y"}"#, None, module).valid);
     }

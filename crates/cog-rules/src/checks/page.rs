@@ -41,7 +41,7 @@ fn answer() -> Json {
 }
 
 fn passes(rule: &CheckRule, data: &Json) -> bool {
-    let (checks, findings) = Checks::compile(std::slice::from_ref(rule), None, None);
+    let (checks, findings) = Checks::compile(std::slice::from_ref(rule), None);
     assert_eq!(findings, [], "{rule:?}");
     let input = Value::from(input());
     let data = Value::from(data.clone());

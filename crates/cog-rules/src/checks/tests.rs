@@ -53,7 +53,7 @@ fn rule(that: &str) -> CheckRule {
 
 fn compile(rule: CheckRule) -> (Checks, Vec<String>) {
     let contract = contract();
-    let (checks, findings) = Checks::compile(&[rule], contract.shape("input"), contract.shape("data"));
+    let (checks, findings) = Checks::compile(&[rule], Some(&contract));
     let shown = findings.iter().map(|found| {
         let kind = if found.is_warning { "warning" } else { "error" };
         let CheckFinding { key, error, .. } = found;

@@ -31,6 +31,8 @@ pub enum Document<'a> {
         input: Option<Node<'a>>,
         /// `$.data`
         data: Option<Node<'a>>,
+        /// `$.meta`
+        meta: Option<Node<'a>>,
     },
 }
 
@@ -63,6 +65,7 @@ impl<'a> Document<'a> {
         match (self, name) {
             (Document::Answer { input, .. }, "input") => input,
             (Document::Answer { data, .. }, "data") => data,
+            (Document::Answer { meta, .. }, "meta") => meta,
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use super::{ListFormat, keyword};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints {\"valid\", \"kind\", \"violations\": [{\"path\", \"rule\", \"message\"}]}; on a terminal, text. Exit code 0 if \
-valid, otherwise 1. --module also checks the document against that module's schema and tier. Messages may also have \
+valid, otherwise 1. --module also checks the document against that module's schema, named checks and tier. Messages may also have \
 \"warnings\", which do not make them invalid.
 
 Examples:
@@ -30,9 +30,12 @@ pub(crate) struct VerifyArgs {
     /// Document type [default: detected]
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::NAMES))]
     kind: Option<String>,
-    /// Also check against this module's schema and tier
+    /// Also check against this module's schema, checks and tier
     #[arg(long, value_name = "MODULE")]
     pub(crate) module: Option<String>,
+    /// Input of the run, for the checks of the module that read it
+    #[arg(long, value_name = "FILE", requires = "module")]
+    pub(crate) input: Option<PathBuf>,
     /// Also check whether this model accepts the parts of messages
     #[arg(long, value_name = "PROVIDER/MODEL", value_parser = super::messages::parse_model, conflicts_with = "module")]
     pub(crate) model: Option<PartSupport>,

@@ -1,9 +1,9 @@
 //! `cog verify`: checks a document against the specification. `cog cite`: checks the citations of answers.
 
-use cog_answer::verify::{self, Verdict};
+use cog_answer::verify::{self, ModuleRules, Verdict};
 use cog_harmony::citation::{self, Citation, CitationReport, Source, Sources};
 use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
-use cog_json::{ToJson, Writer};
+use cog_json::{ToJson, Value, Writer};
 use cog_media::{MediaDeclaration, MediaError, MediaRules, sniff};
 use cog_run::citation_source;
 
@@ -31,10 +31,15 @@ pub(crate) fn verify(
         }
         None => None,
     };
-    let contract = module.as_ref().map(|module| (&*module.manifest, &*module.contract));
+    let run_input = args.input.as_deref().map(input::json_of).transpose()?;
+    let rules = module.as_ref().map(|module| ModuleRules {
+        checks: Some(&module.checks),
+        input: run_input.as_ref().map(Value::node),
+        ..ModuleRules::new(&module.manifest, &module.contract)
+    });
     let verdict = match input::any_text(&args.file)? {
         Ok(text) if args.model.is_some() => verify::verify_messages(&text, args.model.as_ref()),
-        Ok(text) => verify::verify(&text, args.kind(), contract),
+        Ok(text) => verify::verify(&text, args.kind(), rules),
         Err(error) => Verdict::not_text(args.kind(), &error.to_string()),
     };
     if console.prints_json(args.format) {
@@ -87,7 +92,7 @@ fn check(args: &CiteCheckArgs, environment: Environment, console: &Console) -> R
     Ok(if report.findings.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 
-fn is_cited(answer: &cog_json::Value, id: &str) -> bool {
+fn is_cited(answer: &Value, id: &str) -> bool {
     citation::source_ids(answer.node()).contains(&id)
 }
 

@@ -25,6 +25,25 @@ fn bare_answer_with_module() {
 }
 
 #[test]
+fn answer_that_fails_a_check_of_its_module() {
+    let place = Place::new();
+    assert!(place.cog(["new", "invoice", "--kind", "extract"]).status().unwrap().success());
+    let manifest = "cognitive/modules/invoice/module.yaml";
+    let checks = "checks:
+  - name: known_rationale
+    that: contains($.input.query, $.data.rationale)
+  - name: long_rationale
+    that: length($.data.rationale) > 100
+";
+    place.write(manifest, format!("{}{checks}", place.read(manifest)));
+    place.write("input.json", r#"{"query": "Bill of Acme, 3 EUR."}"#);
+    place.write("answer.json", r#"{"total": 3, "rationale": "It says so."}"#);
+    let verify = ["verify", "answer.json", "--kind", "answer", "--module", "invoice"];
+    snapshot!(place.cog(verify));
+    snapshot!(place.cog(verify).args(["--input", "input.json"]));
+}
+
+#[test]
 fn verify_rejects_text_that_is_not_json() {
     for text in ["", "nonsense", "\u{0}"] {
         let output = with_stdin(Place::new().cog(["verify", "-"]), text);

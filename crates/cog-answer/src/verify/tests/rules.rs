@@ -1,7 +1,9 @@
 //! The rules that no published schema expresses, and their messages.
 
+use cog_json::Value;
+use cog_rules::Checks;
 use cog_schema::Rules;
-use cog_spec::media_type;
+use cog_spec::{CheckRule, CheckSeverity, media_type};
 
 use super::*;
 
@@ -135,7 +137,7 @@ fn unknown_members_of_chunks_and_errors_are_beyond_the_specification() {
         let mut document = schema(json!({}));
         document["error"] = more.clone();
         let own = rules(manifest(Tier::Decision), &document);
-        let verdict = verify(&failed.to_string(), None, Some((&own.manifest, &own.contract)));
+        let verdict = verify(&failed.to_string(), None, Some(ModuleRules::new(&own.manifest, &own.contract)));
         let paths: Vec<&str> = verdict.violations.iter().map(|one| one.path.as_str()).collect();
         assert_eq!((paths, verdict.warnings.len()), expected, "{more}");
     }
@@ -161,7 +163,7 @@ fn envelope_without_a_module_has_a_rationale() {
 #[test]
 fn least_confidence_and_greatest_risk_of_a_tier_are_valid() {
     let exec = rules(manifest(Tier::Exec), &schema(json!({})));
-    let module = Some((&*exec.manifest, &*exec.contract));
+    let module = Some(ModuleRules::new(&exec.manifest, &exec.contract));
     for (confidence, risk, expected) in [
         (0.9, "low", &[][..]),
         (0.9, "none", &[]),
@@ -242,4 +244,45 @@ fn names_of_media_types_are_the_same_for_the_rule_the_schema_and_the_contract() 
             assert!(media_type::is_media(&canonical), "{name} {canonical}");
         }
     }
+}
+
+#[test]
+fn checks_of_the_module_are_run() {
+    let more = json!({ "total": { "type": "number" } });
+    let own = rules(manifest(Tier::Decision), &schema(more));
+    let check = |name: &str, that: &str, severity| CheckRule {
+        name: name.to_owned(),
+        that: Some(that.to_owned()),
+        severity,
+        ..CheckRule::default()
+    };
+    let (checks, findings) = Checks::compile(
+        &[
+            check("positive", "$.data.total > 0", CheckSeverity::Error),
+            check("small", "$.data.total < 9", CheckSeverity::Warning),
+            check("as_asked", "$.data.total <= $.input.max", CheckSeverity::Error),
+            check("sure", "$.meta.confidence > 0.5", CheckSeverity::Error),
+        ],
+        Some(&own.contract),
+    );
+    assert_eq!(findings, []);
+    let module = ModuleRules { checks: Some(&checks), ..ModuleRules::new(&own.manifest, &own.contract) };
+    let found = |total: f64, kind, module| {
+        let answer = reply(json!({ "data": { "total": total } }));
+        let document = if kind == Kind::Answer { &answer["data"] } else { &answer };
+        let verdict = verify(&document.to_string(), Some(kind), Some(module));
+        let warnings: Vec<String> =
+            verdict.warnings.iter().map(|one| format!("{} {}", one.path, one.rule)).collect();
+        (broken(&verdict), warnings)
+    };
+    let not_run = || " check_not_run".to_owned();
+    let (violations, warnings) = found(0.0, Kind::Envelope, module);
+    assert_eq!((violations, warnings), (vec!["data.total check:positive".to_owned()], vec![not_run()]));
+    let (violations, warnings) = found(9.0, Kind::Answer, module);
+    let expected = vec!["data.total check:small".to_owned(), not_run(), not_run()];
+    assert_eq!((violations, warnings), (vec![], expected));
+    let input = Value::parse(r#"{"max": 3}"#).unwrap();
+    let with_input = ModuleRules { input: Some(input.node()), ..module };
+    let (violations, warnings) = found(4.0, Kind::Envelope, with_input);
+    assert_eq!((violations, warnings), (vec!["data.total check:as_asked".to_owned()], vec![]));
 }
