@@ -41,8 +41,6 @@ use crate::{
 pub struct Condition {
     text: String,
     root: Expression,
-    /// The number of lists whose results are kept while it is evaluated.
-    slots: usize,
 }
 
 impl Condition {
@@ -51,8 +49,7 @@ impl Condition {
     /// # Errors
     /// The first error, at its range.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        let (root, slots) = parser::parse(text)?;
-        Ok(Self { root, slots, text: text.to_owned() })
+        Ok(Self { root: parser::parse(text)?, text: text.to_owned() })
     }
 
     /// Returns the text as it was written.
@@ -71,7 +68,7 @@ impl Condition {
     /// # Errors
     /// When it divides by zero, or reads too much.
     pub fn evaluate(&self, document: Document<'_>) -> Result<bool, EvaluationError> {
-        Evaluation::new(document, self.slots).test(&self.root, None)
+        Evaluation::new(document).test(&self.root, None)
     }
 
     /// Returns whether the condition is true for a document, and whether it read a null.
@@ -79,7 +76,7 @@ impl Condition {
         &self,
         document: Document<'_>,
     ) -> (Result<bool, EvaluationError>, bool) {
-        let evaluation = Evaluation::new(document, self.slots);
+        let evaluation = Evaluation::new(document);
         let result = evaluation.test(&self.root, None);
         (result, evaluation.has_null())
     }

@@ -3,7 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashSet,
-    ops::{ControlFlow, Range},
+    ops::Range,
 };
 
 use cog_json::Node;
@@ -18,14 +18,14 @@ use super::{
         negated, over, plus, real, text, times,
     },
 };
-use crate::path::{self, ListPath, PathRoot, PathStep};
+use crate::path::{self, PathRoot, PathStep};
 
 /// What `$` is.
 #[derive(Debug, Clone, Copy)]
 pub enum Document<'a> {
     /// A value, such as the envelope of a result.
     Envelope(Node<'a>),
-    /// An object with the input of a run and the data of its answer, of which one may be missing.
+    /// An object with the input of a run, and data and meta of its answer, each of which may be missing.
     Answer {
         /// `$.input`
         input: Option<Node<'a>>,
@@ -100,19 +100,20 @@ enum Kept<'a> {
 /// The evaluation of one condition for one document.
 pub(crate) struct Evaluation<'a> {
     document: Document<'a>,
+    /// By slot. Most conditions keep nothing, so there is no place before the first result.
     kept: RefCell<Vec<Option<Kept<'a>>>>,
-    /// The elements of lists in which values are looked up.
+    /// The elements of lists in which values are looked up, by slot.
     sets: RefCell<Vec<Option<Set<'a>>>>,
     work: Cell<u64>,
     has_null: Cell<bool>,
 }
 
 impl<'a> Evaluation<'a> {
-    pub(crate) fn new(document: Document<'a>, slots: usize) -> Self {
+    pub(crate) fn new(document: Document<'a>) -> Self {
         Self {
             document,
-            kept: RefCell::new(vec![None; slots]),
-            sets: RefCell::new((0..slots).map(|_| None).collect()),
+            kept: RefCell::default(),
+            sets: RefCell::default(),
             work: Cell::new(0),
             has_null: Cell::new(false),
         }
@@ -168,9 +169,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn keep(&self, slot: usize, result: Kept<'a>) {
-        if let Some(place) = self.kept.borrow_mut().get_mut(slot) {
-            *place = Some(result);
-        }
+        put(&mut self.kept.borrow_mut(), slot, result);
     }
 
     fn function(&self, test: &'a Test, item: Option<Node<'a>>) -> Outcome<bool> {
@@ -270,9 +269,7 @@ impl<'a> Evaluation<'a> {
                 set.insert(node);
                 Ok(true)
             })?;
-            if let Some(place) = self.sets.borrow_mut().get_mut(slot) {
-                *place = Some(set);
-            }
+            put(&mut self.sets.borrow_mut(), slot, set);
         }
         let sets = self.sets.borrow();
         let Some(Some(set)) = sets.get(slot) else { return Ok(false) };
@@ -409,41 +406,29 @@ impl<'a> Evaluation<'a> {
         item: Option<Node<'a>>,
         mut visit: impl FnMut(Node<'a>) -> Outcome<bool>,
     ) -> Outcome<bool> {
-        let mut is_true = true;
-        let _ = self.each(&list.path, item, &mut |node| {
-            is_true = visit(node)?;
-            Ok(if is_true { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        })?;
-        Ok(is_true)
-    }
-
-    fn each(
-        &self,
-        path: &'a ListPath,
-        item: Option<Node<'a>>,
-        visit: &mut dyn FnMut(Node<'a>) -> Outcome<ControlFlow<()>>,
-    ) -> Outcome<ControlFlow<()>> {
+        let path = &list.path;
         let entered = match path.root {
             PathRoot::Document => self.document.enter(&path.steps),
             PathRoot::Item => item.map(|item| (item, path.steps.as_slice())),
         };
         match entered {
-            Some((node, steps)) => self.walk(steps, node, path.is_spread, visit),
-            None => Ok(ControlFlow::Continue(())),
+            Some((node, steps)) => self.walk(steps, node, path.is_spread, &mut visit),
+            None => Ok(true),
         }
     }
 
-    fn walk(
+    // Generic, so that what is done with each value is compiled into the loop over them.
+    fn walk<V: FnMut(Node<'a>) -> Outcome<bool>>(
         &self,
         steps: &'a [Option<PathStep>],
         node: Node<'a>,
         is_spread: bool,
-        visit: &mut dyn FnMut(Node<'a>) -> Outcome<ControlFlow<()>>,
-    ) -> Outcome<ControlFlow<()>> {
+        visit: &mut V,
+    ) -> Outcome<bool> {
         let Some((step, rest)) = steps.split_first() else {
             return match is_spread && node.is_array() {
                 true => self.children(&[], node, visit),
-                false if is_spread && node.is_null() => Ok(ControlFlow::Continue(())),
+                false if is_spread && node.is_null() => Ok(true),
                 false => {
                     self.charge(1)?;
                     self.note(node);
@@ -454,34 +439,44 @@ impl<'a> Evaluation<'a> {
         match step {
             Some(step) => match path::follow(std::slice::from_ref(step), node) {
                 Some(node) => self.walk(rest, node, is_spread, visit),
-                None => Ok(ControlFlow::Continue(())),
+                None => Ok(true),
             },
             None => self.children(rest, node, visit),
         }
     }
 
-    fn children(
+    fn children<V: FnMut(Node<'a>) -> Outcome<bool>>(
         &self,
         rest: &'a [Option<PathStep>],
         node: Node<'a>,
-        visit: &mut dyn FnMut(Node<'a>) -> Outcome<ControlFlow<()>>,
-    ) -> Outcome<ControlFlow<()>> {
+        visit: &mut V,
+    ) -> Outcome<bool> {
         for child in node.elements() {
-            if self.walk(rest, child, false, visit)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+            if !self.walk(rest, child, false, visit)? {
+                return Ok(false);
             }
         }
         for (_, child) in node.members() {
-            if self.walk(rest, child, false, visit)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+            if !self.walk(rest, child, false, visit)? {
+                return Ok(false);
             }
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(true)
     }
 
     fn charge(&self, work: u64) -> Outcome<()> {
         self.work.set(self.work.get() + work);
         if self.work.get() > MAX_WORK { Err(EvaluationError::TooMuch) } else { Ok(()) }
+    }
+}
+
+/// Puts a value into its slot.
+fn put<T>(slots: &mut Vec<Option<T>>, slot: usize, value: T) {
+    if slots.len() <= slot {
+        slots.resize_with(slot + 1, || None);
+    }
+    if let Some(place) = slots.get_mut(slot) {
+        *place = Some(value);
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn explain(condition: &Condition, document: Document<'_>) -> Failure 
     let mut explainer = Explainer {
         text: &condition.text,
         document,
-        evaluation: Evaluation::new(document, condition.slots),
+        evaluation: Evaluation::new(document),
         failure: Failure::default(),
     };
     explainer.blame(&condition.root, None);

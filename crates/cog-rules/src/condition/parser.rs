@@ -17,8 +17,8 @@ pub(super) const MAX_LENGTH: usize = 4096;
 /// The maximum nesting of parentheses, functions and negations.
 const MAX_DEPTH: usize = 32;
 
-/// Parses a complete condition. Returns also the number of its slots.
-pub(super) fn parse(text: &str) -> Result<(Expression, usize), TextError> {
+/// Parses a complete condition.
+pub(super) fn parse(text: &str) -> Result<Expression, TextError> {
     if text.len() > MAX_LENGTH {
         let message = format!("the condition has {} bytes; the maximum is {MAX_LENGTH}", text.len());
         return Err(TextError::new(0..0, message).suggest("Split it into several steps or rules."));
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Result<(Expression, usize), TextError> {
     let mut parser = Parser { tokens, end: end..end, at: 0..0, slots: 0, nested: 0 };
     let expression = parser.condition(0)?;
     match parser.next() {
-        None => Ok((expression, parser.slots)),
+        None => Ok(expression),
         Some(Token { range, kind: Kind::Close }) => Err(TextError::new(range, "this `)` closes nothing")),
         Some(token) => Err(TextError::new(token.range, "expected `&&`, `||` or a comparison")),
     }

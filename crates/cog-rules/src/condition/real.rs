@@ -31,21 +31,39 @@ impl Real {
     }
 
     fn exact(literal: &str) -> Option<Self> {
-        let (mantissa, power) = match literal.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
-            true => literal.split_once(['e', 'E'])?,
-            false => (literal, "0"),
-        };
         // Most numbers are short, and calculating with 128 bits takes several times as long.
-        let (digits, decimals) = match mantissa.len() <= SHORT {
-            true => short_digits(mantissa),
-            false => long_digits(mantissa)?,
+        if literal.len() <= SHORT
+            && let Some(short) = Self::short(literal)
+        {
+            return Some(short);
+        }
+        let (mantissa, power) = match literal.split_once(['e', 'E']) {
+            Some((mantissa, power)) => (mantissa, power.parse::<i32>().ok()?),
+            None => (literal, 0),
         };
-        let exponent = match power {
-            "0" => -decimals,
-            power => power.parse::<i32>().ok()?.checked_sub(decimals)?,
-        };
+        let decimals = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        let digits = mantissa.replace('.', "").parse().ok()?;
+        Self::new(digits, power.checked_sub(i32::try_from(decimals).ok()?)?)
+    }
+
+    /// Reads a number of at most 18 bytes without an exponent; none if it has one.
+    fn short(literal: &str) -> Option<Self> {
+        let mut digits = 0_i64;
+        let mut decimals = 0;
+        let mut is_fraction = false;
+        for byte in literal.bytes() {
+            match byte {
+                b'0'..=b'9' => {
+                    digits = digits * 10 + i64::from(byte - b'0');
+                    decimals += i32::from(is_fraction);
+                }
+                b'.' => is_fraction = true,
+                b'-' => {}
+                _ => return None,
+            }
+        }
         let digits = if literal.starts_with('-') { -digits } else { digits };
-        Self::new(digits, exponent)
+        Some(Real::Exact { digits: i128::from(digits), exponent: -decimals })
     }
 
     /// Returns a decimal; none if its exponent is too large.
@@ -123,10 +141,12 @@ impl Real {
 
     /// Compares by value; none if one of them is not a number.
     pub(crate) fn compare(self, other: Self) -> Option<Ordering> {
-        match aligned(self, other) {
-            Some((left, right, _)) => Some(left.cmp(&right)),
-            None => self.as_f64().partial_cmp(&other.as_f64()),
-        }
+        self.compare_exactly(other).or_else(|| self.as_f64().partial_cmp(&other.as_f64()))
+    }
+
+    /// Compares two decimals; none if one of them is a float, or if they have too many digits.
+    pub(crate) fn compare_exactly(self, other: Self) -> Option<Ordering> {
+        aligned(self, other).map(|(left, right, _)| left.cmp(&right))
     }
 
     /// Returns the parts that equal numbers have in common.
@@ -155,44 +175,8 @@ fn long_key(mut digits: i128, mut exponent: i32) -> (i128, i32) {
     (digits, exponent)
 }
 
-/// The length of a number that has at most 18 digits.
+/// The length of a number whose digits fit 64 bits.
 const SHORT: usize = 18;
-
-/// Returns the digits of a short number, and how many of them are decimals.
-fn short_digits(mantissa: &str) -> (i128, i32) {
-    let mut digits = 0_i64;
-    let mut decimals = 0;
-    let mut is_fraction = false;
-    for byte in mantissa.bytes() {
-        match byte {
-            b'.' => is_fraction = true,
-            b'0'..=b'9' => {
-                digits = digits * 10 + i64::from(byte - b'0');
-                decimals += i32::from(is_fraction);
-            }
-            _ => {}
-        }
-    }
-    (i128::from(digits), decimals)
-}
-
-/// Returns the digits of a number, and how many of them are decimals; none if there are too many.
-fn long_digits(mantissa: &str) -> Option<(i128, i32)> {
-    let mut digits = 0_i128;
-    let mut decimals = 0;
-    let mut is_fraction = false;
-    for byte in mantissa.bytes() {
-        match byte {
-            b'.' => is_fraction = true,
-            b'0'..=b'9' => {
-                digits = digits.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
-                decimals += i32::from(is_fraction);
-            }
-            _ => {}
-        }
-    }
-    Some((digits, decimals))
-}
 
 /// Returns two decimals with the same exponent; none if they have too many digits for it.
 fn aligned(left: Real, right: Real) -> Option<(i128, i128, i32)> {
@@ -208,7 +192,14 @@ fn scaled(digits: i128, places: i32) -> Option<i128> {
     match places {
         0 => Some(digits),
         _ if digits == 0 => Some(0),
-        _ => digits.checked_mul(10_i128.checked_pow(u32::try_from(places).ok()?)?),
+        _ => {
+            let power = 10_i128.checked_pow(u32::try_from(places).ok()?)?;
+            match (i64::try_from(digits), i64::try_from(power)) {
+                // Two factors of 64 bits are multiplied without a check.
+                (Ok(digits), Ok(power)) => Some(i128::from(digits) * i128::from(power)),
+                _ => digits.checked_mul(power),
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt, ops::Range};
 
-use cog_json::{Kind, Node};
+use cog_json::{Kind, Node, Number};
 
 use super::{
     Comparison, EvaluationError,
@@ -208,7 +208,7 @@ pub(super) fn is_equal(left: Value<'_>, right: Value<'_>) -> bool {
 fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Node(left), Value::Node(right)) => match (left.as_number(), right.as_number()) {
-            (Some(left), Some(right)) => left.partial_cmp(&right),
+            (Some(left), Some(right)) => order_of_numbers(left, right),
             _ => Some(left.as_str()?.cmp(right.as_str()?)),
         },
         (Value::Date(left), Value::Date(right)) | (Value::Duration(left), Value::Duration(right)) => {
@@ -216,6 +216,11 @@ fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
         }
         (left, right) => real(left)?.compare(real(right)?),
     }
+}
+
+/// Compares two numbers exactly. Calculating with short ones is several times as fast as comparing their digits.
+fn order_of_numbers(left: Number<'_>, right: Number<'_>) -> Option<Ordering> {
+    Real::read(left).compare_exactly(Real::read(right)).or_else(|| left.partial_cmp(&right))
 }
 
 /// Returns the smaller or larger of two values; none if they have no order.
