@@ -44,10 +44,19 @@ struct Shared {
     name: String,
     /// Whether it is the budget of one run, which its parts and tools share.
     is_of_run: bool,
+    /// Whether a call that may exceed a limit is refused, also if it runs alone.
+    is_capped: bool,
     limits: BudgetLimits,
     /// The time after which the account is empty again; none if it never is.
     period: Option<Duration>,
     books: Mutex<Books>,
+}
+
+impl Shared {
+    fn new(name: impl Into<String>, limits: BudgetLimits) -> Self {
+        let books = Mutex::new(Books::new());
+        Self { name: name.into(), is_of_run: false, is_capped: false, limits, period: None, books }
+    }
 }
 
 /// What was spent in the current period, and what the calls in progress may spend.
@@ -94,24 +103,31 @@ impl BudgetRecord {
 impl Budget {
     /// Creates a budget. The name says whose it is, such as `run` or `token:ada`.
     pub fn new(name: impl Into<String>, limits: BudgetLimits) -> Self {
-        Self::create(name.into(), limits, None, false)
+        Self(Arc::new(Shared::new(name, limits)))
+    }
+
+    /// Creates a budget whose limits are not exceeded: a call is refused if the most that it can spend does not fit. A request without
+    /// a limit of output tokens counts as one with 4,096.
+    pub fn capped(name: impl Into<String>, limits: BudgetLimits) -> Self {
+        Self(Arc::new(Shared { is_capped: true, ..Shared::new(name, limits) }))
+    }
+
+    /// Returns whether a call that may exceed a limit is refused, also if it runs alone.
+    pub(crate) fn is_capped(&self) -> bool {
+        self.0.is_capped
     }
 
     /// Returns a budget for a run with these limits. None if there are no limits, or if the run is a part or a tool of one
     /// whose budget is among the given ones.
     pub(crate) fn for_run(limits: BudgetLimits, given: &[Self]) -> Option<Self> {
         let is_new = limits.are_set() && given.iter().all(|budget| !budget.0.is_of_run);
-        is_new.then(|| Self::create("this run".to_owned(), limits, None, true))
+        let shared = || Shared { is_of_run: true, ..Shared::new("this run", limits) };
+        is_new.then(|| Self(Arc::new(shared())))
     }
 
     /// Creates a budget for each period of this length.
     pub fn per_period(name: impl Into<String>, limits: BudgetLimits, period: Duration) -> Self {
-        Self::create(name.into(), limits, Some(period), false)
-    }
-
-    fn create(name: String, limits: BudgetLimits, period: Option<Duration>, is_of_run: bool) -> Self {
-        let books = Mutex::new(Books::new());
-        Self(Arc::new(Shared { name, is_of_run, limits, period, books }))
+        Self(Arc::new(Shared { period: Some(period), ..Shared::new(name, limits) }))
     }
 
     /// Returns what was spent so far.
@@ -165,8 +181,10 @@ impl Budget {
     /// Counts a call of a module and reserves what it may spend, if no limit is reached. Returns the start of its period.
     ///
     /// # Errors
-    /// As [`Self::check`]; also if it does not fit next to the calls in progress. A call that runs alone always fits.
-    fn admit(&self, module: &str, estimate: Estimate) -> Result<Instant, ErrorBody> {
+    /// As [`Self::check`]; also if it does not fit next to the calls in progress. A call that runs alone always fits, unless the
+    /// budget is capped.
+    fn admit(&self, module: &str, reservation: Reservation) -> Result<Instant, ErrorBody> {
+        let estimate = self.share(reservation);
         let mut books = self.lock();
         self.check_account(&books)?;
         self.check_reserved(&books, estimate)?;
@@ -195,14 +213,21 @@ impl Budget {
         }
     }
 
+    /// Returns what this budget reserves for a call.
+    fn share(&self, reservation: Reservation) -> Estimate {
+        if self.0.is_capped { reservation.largest } else { reservation.expected }
+    }
+
     /// Frees what a call has reserved.
-    fn release(&self, estimate: Estimate) {
-        self.lock().reserved.remove(estimate);
+    fn release(&self, reservation: Reservation) {
+        self.lock().reserved.remove(self.share(reservation));
     }
 
     /// Reserves more for a call whose reply is longer than what it has reserved.
     fn extend(&self, more: Estimate) {
-        self.lock().reserved.extend(more);
+        if !self.0.is_capped {
+            self.lock().reserved.extend(more);
+        }
     }
 
     /// Adds the tokens of a call that was admitted, in this period or an earlier one. They count in the period in which they
@@ -220,13 +245,21 @@ impl Budget {
 
     /// Checks that a further call fits next to the calls in progress.
     fn check_reserved(&self, books: &Books, estimate: Estimate) -> Result<(), ErrorBody> {
-        if self.0.period.is_none() {
+        // Without a period, calls end for ever at the limit: those in progress may exceed it together.
+        if self.0.period.is_none() && !self.0.is_capped {
+            return Ok(());
+        }
+        // The estimate of a single call may be larger than the limit of a period, and would be refused forever.
+        if books.reserved.calls == 0 && !self.0.is_capped {
             return Ok(());
         }
         let total = books.account.total();
         let Some((limit, max)) = books.reserved.exceeded(&self.0.limits, &total, estimate) else {
             return Ok(());
         };
+        if self.0.is_capped {
+            return Err(self.spent_error(&books.account, &total, limit, &max, None));
+        }
         let error = self.spent_error(&books.account, &total, limit, &max, Some(WHILE_RESERVED));
         let mut error =
             error.suggest("Try again when a run of this client has ended, or set a smaller `max_tokens`.");
@@ -344,6 +377,24 @@ pub(crate) struct Estimate {
     pub(crate) cost: f64,
 }
 
+/// What is reserved for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Reservation {
+    /// With an estimate of the tokens of its input.
+    pub(crate) expected: Estimate,
+    /// With the most tokens that its input can have.
+    pub(crate) largest: Estimate,
+}
+
+/// The input tokens of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputTokens {
+    /// An estimate.
+    pub(crate) expected: u64,
+    /// The most that there can be.
+    pub(crate) at_most: u64,
+}
+
 /// What the calls in progress may spend together.
 #[derive(Debug, Default)]
 struct Reserved {
@@ -377,17 +428,13 @@ impl Reserved {
         self.tokens
     }
 
-    /// Returns the name and the value of a limit that a further call could exceed. None while no call is in progress: the
-    /// estimate of a single one may be larger than the limit, and would be refused forever.
+    /// Returns the name and the value of a limit that a further call could exceed.
     fn exceeded(
         &self,
         limits: &BudgetLimits,
         spent: &BudgetUsage,
         next: Estimate,
     ) -> Option<(&'static str, String)> {
-        if self.calls == 0 {
-            return None;
-        }
         let tokens = spent.tokens.saturating_add(self.tokens);
         if let Some(max) = limits.max_tokens
             && (tokens >= max || tokens.saturating_add(next.tokens) > max)
@@ -404,7 +451,7 @@ impl Reserved {
 const TOKEN_BYTES: u64 = 4;
 
 /// The tokens of a reply that are reserved if the request does not limit them (docs/budgets.md).
-const RESERVED_OUTPUT: u64 = 4_096;
+pub(crate) const RESERVED_OUTPUT: u64 = 4_096;
 
 /// A call that the budgets of a run have admitted. One that is dropped before its usage is known, because its run was
 /// cancelled, counts with an estimate: otherwise a client could cancel each run before its end and pay for none.
@@ -417,7 +464,7 @@ pub(crate) struct OpenCall {
     /// The tokens of the reply that are reserved.
     output_tokens: u64,
     /// What the budgets have reserved for it.
-    reserved: Estimate,
+    reserved: Reservation,
     /// The bytes of the reply so far.
     output_bytes: u64,
     is_open: bool,
@@ -433,15 +480,15 @@ pub(crate) struct CallCounter {
 }
 
 impl CallCounter {
-    /// Counts an attempt in each budget, or in none of them. The first one has an estimate, which is reserved.
+    /// Counts an attempt in each budget, or in none of them. The first one has a reservation.
     ///
     /// # Errors
     /// E4002 if one of them is spent.
-    fn admit(&self, estimate: Option<Estimate>) -> Result<(), ErrorBody> {
+    fn admit(&self, reservation: Option<Reservation>) -> Result<(), ErrorBody> {
         let mut admitted = Vec::new();
         for budget in &self.budgets {
-            let period = match estimate {
-                Some(estimate) => budget.admit(&self.module, estimate),
+            let period = match reservation {
+                Some(reservation) => budget.admit(&self.module, reservation),
                 None => budget.admit_retry(&self.module),
             };
             match period {
@@ -449,8 +496,8 @@ impl CallCounter {
                 Err(error) => {
                     for (earlier, period) in admitted {
                         earlier.withdraw(&self.module, period);
-                        if let Some(estimate) = estimate {
-                            earlier.release(estimate);
+                        if let Some(reservation) = reservation {
+                            earlier.release(reservation);
                         }
                     }
                     return Err(error);
@@ -476,18 +523,25 @@ impl OpenCall {
         module: &str,
         provider: Arc<dyn Provider>,
         model: &str,
-        input_tokens: u64,
+        input: InputTokens,
         max_output_tokens: Option<u64>,
     ) -> Result<Self, ErrorBody> {
         let counter =
             CallCounter { budgets: budgets.to_vec(), module: module.to_owned(), refused: Arc::default() };
         let output_tokens = max_output_tokens.unwrap_or(RESERVED_OUTPUT);
-        let reserved = reservation(provider.as_ref(), model, input_tokens, output_tokens);
+        let reserve = |input_tokens| estimate_of(provider.as_ref(), model, input_tokens, output_tokens);
+        let reserved = Reservation { expected: reserve(input.expected), largest: reserve(input.at_most) };
         counter.admit(Some(reserved))?;
-        let model = model.to_owned();
-        let output_bytes = 0;
-        let is_open = true;
-        Ok(Self { counter, provider, model, input_tokens, output_tokens, reserved, output_bytes, is_open })
+        Ok(Self {
+            counter,
+            model: model.to_owned(),
+            input_tokens: input.expected,
+            output_tokens,
+            reserved,
+            output_bytes: 0,
+            is_open: true,
+            provider,
+        })
     }
 
     /// Returns what counts the retries of the call.
@@ -507,14 +561,14 @@ impl OpenCall {
     /// are not locked for each event.
     fn reserve_more(&mut self) {
         self.output_tokens = self.output_bytes.div_ceil(TOKEN_BYTES).saturating_add(RESERVED_OUTPUT);
-        let reserved =
-            reservation(self.provider.as_ref(), &self.model, self.input_tokens, self.output_tokens);
+        let needed = estimate_of(self.provider.as_ref(), &self.model, self.input_tokens, self.output_tokens);
+        let Reservation { expected, .. } = self.reserved;
         let more = Estimate {
-            tokens: reserved.tokens.saturating_sub(self.reserved.tokens),
-            cost: reserved.cost - self.reserved.cost,
+            tokens: needed.tokens.saturating_sub(expected.tokens),
+            cost: needed.cost - expected.cost,
         };
         self.counter.budgets.iter().for_each(|budget| budget.extend(more));
-        self.reserved = reserved;
+        self.reserved.expected = needed;
     }
 
     /// Ends the call with its usage, or with an estimate if that is unknown.
@@ -566,11 +620,21 @@ pub(crate) fn output_bytes(event: &ModelEvent) -> u64 {
     bytes as u64
 }
 
-/// Returns what a call with these tokens is to reserve.
-fn reservation(provider: &dyn Provider, model: &str, input_tokens: u64, output_tokens: u64) -> Estimate {
+/// Returns what a call with these tokens spends.
+fn estimate_of(provider: &dyn Provider, model: &str, input_tokens: u64, output_tokens: u64) -> Estimate {
+    let tokens = input_tokens.saturating_add(output_tokens);
+    Estimate { tokens, cost: price(provider, model, input_tokens, output_tokens).unwrap_or_default() }
+}
+
+/// Returns the cost of a call with these tokens in US dollars; none if the price is unknown.
+pub(crate) fn price(
+    provider: &dyn Provider,
+    model: &str,
+    input_tokens: u64,
+    output_tokens: u64,
+) -> Option<f64> {
     let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
-    let cost = provider.info().cost(model, &usage, clock::now());
-    Estimate { tokens: usage.total(), cost: cost.map_or(0.0, |cost| cost.amount.as_f64()) }
+    provider.info().cost(model, &usage, clock::now()).map(|cost| cost.amount.as_f64())
 }
 
 impl Drop for OpenCall {

@@ -80,7 +80,7 @@ pub use crate::{
     modules::ModuleRef,
     options::{Caller, RunOptions},
     providers::Providers,
-    rendered::{Rendered, StablePrefix},
+    rendered::{LargestRun, Rendered, StablePrefix},
     runtime::{Runtime, RuntimeBuilder},
     stream::ChunkStream,
 };

@@ -228,6 +228,19 @@ pub(crate) fn estimate(request: &ModelRequest, model: &str) -> u64 {
     (texts + request.tools.as_deref().map_or(0, definition_bytes)).div_ceil(4) + media
 }
 
+/// The tokens that the template of a model adds to a message, and to a request, at most.
+const TEMPLATE_TOKENS: u64 = 64;
+
+/// Returns a number of input tokens that a request does not exceed: a token has at least one byte.
+pub(crate) fn at_most(request: &ModelRequest, model: &str) -> u64 {
+    let counter = TokenCounter::at_least(model);
+    let messages = request.messages.messages().iter().map(|one| largest(one, &counter) + TEMPLATE_TOKENS);
+    let tools = request.tools.as_deref().map_or(0, definition_bytes);
+    let schema = request.output.as_ref().and_then(|output| output.schema.as_ref());
+    let schema = schema.map_or(0, |schema| schema.to_json().len() as u64);
+    messages.sum::<u64>() + tools + schema + TEMPLATE_TOKENS
+}
+
 /// Returns a number of tokens that the message does not exceed, without a tokenizer: a byte for each token.
 fn largest(message: &Message, counter: &TokenCounter) -> u64 {
     text_bytes(message) + media_tokens(message, counter)

@@ -3,11 +3,12 @@ use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider, WireRequest};
 use cog_schema::Loss;
-use cog_spec::{Dialect, ErrorBody, Form, Warning, WarningCode};
+use cog_spec::{Dialect, ErrorBody, Form, RationalePlace, Warning, WarningCode};
 
 use crate::{
+    budget,
     plan::{Plan, PreparedRun},
-    prompt, request,
+    preflight, prompt, request,
 };
 
 /// The request that a run would send. Each media item is shortened to its first bytes.
@@ -89,6 +90,41 @@ async fn complete(plan: &mut Plan) -> Result<Vec<Warning>, ErrorBody> {
     }
     Ok(warnings)
 }
+
+/// The most that a run with one attempt can spend.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct LargestRun {
+    /// Its calls.
+    pub calls: u64,
+    /// The cost in US dollars; none if the price of the model is unknown.
+    pub cost: Option<f64>,
+}
+
+impl PreparedRun {
+    /// Returns the most that this run can spend in one attempt without calls of tools. Without a limit of output tokens, it has
+    /// 4,096.
+    pub(crate) async fn largest(self) -> Result<LargestRun, ErrorBody> {
+        let mut plan = self.plan;
+        complete(&mut plan).await?;
+        let (provider, request) = (plan.provider.as_ref(), &plan.request);
+        let model = request::model_of(request, provider);
+        let is_explained = self.rules.form.rationale == RationalePlace::Afterwards;
+        let input = preflight::at_most(request, model);
+        let output = request.generation.max_tokens.unwrap_or(budget::RESERVED_OUTPUT);
+        let first = budget::price(provider, model, input, output);
+        // The second call sees the answer, and a sentence about what to explain.
+        let second = match is_explained {
+            true => budget::price(provider, model, input + output + EXPLAIN_TOKENS, output),
+            false => Some(0.0),
+        };
+        let cost = first.zip(second).map(|(first, second)| first + second);
+        Ok(LargestRun { calls: 1 + u64::from(is_explained), cost })
+    }
+}
+
+/// The tokens of the request for a rationale, in addition to those of the first one, at most.
+const EXPLAIN_TOKENS: u64 = 1_024;
 
 /// The maximum characters of base64 to show per media item.
 const SHOWN: usize = 64;

@@ -9,8 +9,8 @@ use cog_provider::Provider;
 use cog_spec::{Code, Envelope, ErrorBody, Generation};
 
 use crate::{
-    AnswerCache, AskedForms, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext,
-    RunInput, RunOptions,
+    AnswerCache, AskedForms, BudgetLimits, ChunkStream, ContextStore, LargestRun, Providers, Rendered,
+    RunContext, RunInput, RunOptions,
     compiled::Compilations,
     composition::{CompositionMode, Compositions},
     confidence::CalibrationStore,
@@ -231,6 +231,22 @@ impl Runtime {
         let context = RunContext::default();
         pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?
             .count()
+            .await
+    }
+
+    /// Returns the most that a run with one attempt and without calls of tools can spend. Nothing is sent.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::stream`].
+    pub async fn largest_run(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<LargestRun, ErrorBody> {
+        let context = RunContext::default();
+        pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?
+            .largest()
             .await
     }
 

@@ -135,7 +135,7 @@ mod tests {
         let first = open(DAY);
         for client in ["ada", "bob"] {
             let budget = first.budget(client).unwrap();
-            budget.admit("m", super::super::Estimate::default()).unwrap();
+            budget.admit("m", super::super::Reservation::default()).unwrap();
             budget.add("m", &Usage { input_tokens: 3, output_tokens: 4, ..Usage::default() }, false);
         }
         first.save().unwrap();
@@ -143,7 +143,7 @@ mod tests {
         let second = open(DAY);
         let ada = second.budget("ada").unwrap();
         assert_eq!((ada.spent().calls, ada.spent().tokens, ada.spent().cost), (1, 7, None));
-        ada.admit("m", super::super::Estimate::default()).unwrap();
+        ada.admit("m", super::super::Reservation::default()).unwrap();
         assert_eq!(ada.check_room().unwrap_err().code.to_string(), "E4002");
         second.save().unwrap();
 

@@ -17,9 +17,9 @@ fn usage(tokens: u64, cost: Option<f64>) -> Usage {
 
 /// Spends one call, if the budget admits it.
 fn spend(budget: &Budget, module: &str, usage: Usage) -> Result<(), ErrorBody> {
-    budget.admit(module, Estimate::default())?;
+    budget.admit(module, Reservation::default())?;
     budget.add(module, &usage, false);
-    budget.release(Estimate::default());
+    budget.release(Reservation::default());
     Ok(())
 }
 
@@ -37,7 +37,7 @@ fn each_limit_refuses_the_call_after_it_was_reached() {
         let budget = Budget::new("run", limits);
         spend(&budget, "a", usage(100, Some(0.1))).unwrap();
         spend(&budget, "b", usage(100, Some(0.1))).unwrap();
-        let error = budget.admit("a", Estimate::default()).unwrap_err();
+        let error = budget.admit("a", Reservation::default()).unwrap_err();
         assert_eq!((error.code.clone(), limit_of(&error).as_str()), (Code::RateLimited.into(), limit));
         assert!(error.message.contains("calls 2, tokens 200, cost 0.2 USD"), "{}", error.message);
         assert_eq!(budget.spent().calls, 2, "a refused call is not counted");
@@ -49,7 +49,7 @@ fn error_names_what_each_module_spent() {
     let budget = Budget::new("composition", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
     spend(&budget, "b", usage(3, Some(0.5))).unwrap();
     spend(&budget, "a", usage(1, Some(0.25))).unwrap();
-    let details = budget.admit("c", Estimate::default()).unwrap_err().details.unwrap().to_serde();
+    let details = budget.admit("c", Reservation::default()).unwrap_err().details.unwrap().to_serde();
     assert_eq!(
         details["by"],
         serde_json::json!([
@@ -64,7 +64,7 @@ fn error_names_what_each_module_spent() {
 fn unknown_cost_is_not_zero() {
     let limited = Budget::new("run", BudgetLimits { max_cost: Some(100.0), ..BudgetLimits::default() });
     spend(&limited, "a", usage(1, None)).unwrap();
-    assert_eq!(limit_of(&limited.admit("a", Estimate::default()).unwrap_err()), "unknown_cost");
+    assert_eq!(limit_of(&limited.admit("a", Reservation::default()).unwrap_err()), "unknown_cost");
     let other = Budget::new("run", BudgetLimits { max_tokens: Some(100), ..BudgetLimits::default() });
     spend(&other, "a", usage(1, None)).unwrap();
 }
@@ -76,29 +76,29 @@ async fn budget_of_a_period_is_full_again_afterwards() {
         BudgetLimits { max_calls: Some(1), ..BudgetLimits::default() },
         Duration::from_secs(60),
     );
-    budget.admit("a", Estimate::default()).unwrap();
+    budget.admit("a", Reservation::default()).unwrap();
     tokio::time::advance(Duration::from_secs(59)).await;
-    let error = budget.admit("a", Estimate::default()).unwrap_err();
+    let error = budget.admit("a", Reservation::default()).unwrap_err();
     assert_eq!(error.details.unwrap().to_serde()["retry_after_ms"], 1_000);
     tokio::time::advance(Duration::from_secs(1)).await;
-    budget.admit("a", Estimate::default()).unwrap();
+    budget.admit("a", Reservation::default()).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
     let limits = BudgetLimits { max_tokens: Some(5), ..BudgetLimits::default() };
     let budget = Budget::per_period("token:ada", limits, Duration::from_secs(60));
-    let period = budget.admit("a", Estimate::default()).unwrap();
+    let period = budget.admit("a", Reservation::default()).unwrap();
     tokio::time::advance(Duration::from_secs(60)).await;
     budget.add("a", &usage(7, None), false);
     assert_eq!((budget.spent().calls, budget.spent().tokens), (0, 7));
-    let details = budget.admit("b", Estimate::default()).unwrap_err().details.unwrap().to_serde();
+    let details = budget.admit("b", Reservation::default()).unwrap_err().details.unwrap().to_serde();
     assert_eq!(details["by"][0]["module"], "a");
     assert_eq!((&details["by"][0]["calls"], &details["by"][0]["tokens"]), (&0.into(), &7.into()));
 
     let budget = Budget::per_period("token:ada", BudgetLimits::default(), Duration::from_secs(60));
     tokio::time::advance(Duration::from_secs(60)).await;
-    budget.admit("a", Estimate::default()).unwrap();
+    budget.admit("a", Reservation::default()).unwrap();
     budget.withdraw("a", period);
     assert_eq!(budget.spent().calls, 1, "the withdrawn call was of an earlier period");
 }
@@ -130,7 +130,7 @@ impl Provider for Uncalled {
 
 fn open_call(budgets: &[Budget]) -> Result<OpenCall, ErrorBody> {
     let provider: Arc<dyn Provider> = Arc::new(Uncalled(ProviderInfo::new("x", "y")));
-    OpenCall::new(budgets, "a", provider, "y", 100, Some(50))
+    OpenCall::new(budgets, "a", provider, "y", InputTokens { expected: 100, at_most: 400 }, Some(50))
 }
 
 #[test]
@@ -274,4 +274,27 @@ fn budget_of_a_run_admits_its_parts_at_the_same_time() {
     let budget = Budget::new("run", BudgetLimits { max_tokens: Some(200), ..BudgetLimits::default() });
     let calls: Vec<_> = (0..4).map(|_| open_call(from_ref(&budget)).unwrap()).collect();
     assert_eq!(calls.len(), 4);
+}
+
+#[test]
+fn capped_budget_refuses_a_call_that_may_exceed_it_also_alone() {
+    // The call may have 400 tokens of input and 50 of output; its expected 100 and 50 do not count.
+    let capped = |max_tokens| {
+        let limits = BudgetLimits { max_tokens: Some(max_tokens), ..BudgetLimits::default() };
+        Budget::capped("search", limits)
+    };
+    let budget = capped(449);
+    let Err(error) = open_call(from_ref(&budget)) else { panic!("admitted") };
+    assert_eq!(limit_of(&error), "max_tokens");
+    assert_eq!(budget.spent().calls, 0);
+    assert!(!error.recoverable.unwrap_or_default(), "the next period never comes: {error:?}");
+
+    let budget = capped(900);
+    let (first, second) = (open_call(from_ref(&budget)).unwrap(), open_call(from_ref(&budget)).unwrap());
+    assert!(open_call(from_ref(&budget)).is_err(), "calls in progress may spend the rest");
+    first.end(Some(Usage { input_tokens: 90, output_tokens: 10, ..Usage::default() }));
+    assert!(open_call(from_ref(&budget)).is_err(), "100 spent, 450 reserved: 450 do not fit");
+    second.end(Some(Usage { input_tokens: 90, output_tokens: 10, ..Usage::default() }));
+    assert!(open_call(from_ref(&budget)).is_ok());
+    assert_eq!(budget.spent().calls, 3);
 }

@@ -21,7 +21,12 @@ use tokio::{
 
 use super::{Driver, State};
 use crate::{
-    CancelReason, CheckViolation, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request,
+    Budget, CancelReason, CheckViolation,
+    budget::{self, InputTokens},
+    clock,
+    events::OpenCall,
+    media::GeneratedMedia,
+    preflight, request,
 };
 
 /// A reply with one timer for all its deadlines.
@@ -317,17 +322,17 @@ impl Driver {
             return Ok(());
         }
         let model = request::model_of(&run.request, run.provider.as_ref());
-        let input_tokens = preflight::estimate(&run.request, model);
+        let input = InputTokens {
+            expected: preflight::estimate(&run.request, model),
+            at_most: match run.budgets.iter().any(Budget::is_capped) {
+                true => preflight::at_most(&run.request, model),
+                false => 0,
+            },
+        };
         let provider = Arc::clone(&run.provider);
         let module = &run.spec.module.manifest.name;
-        let call = budget::OpenCall::new(
-            &run.budgets,
-            module,
-            provider,
-            model,
-            input_tokens,
-            run.request.generation.max_tokens,
-        )?;
+        let max_output = run.request.generation.max_tokens;
+        let call = budget::OpenCall::new(&run.budgets, module, provider, model, input, max_output)?;
         let counter = call.counter();
         let hook = run.spec.listeners.retry_hook(run.provider.info(), move || counter.admit_retry());
         self.run.request.on_retry = Some(hook);
