@@ -5,13 +5,14 @@ mod answer;
 mod baseline;
 mod cascade;
 mod case;
-mod figures;
+pub(super) mod figures;
 mod formats;
 mod forms;
 mod import;
+pub(super) mod judge;
 mod last;
 mod plan;
-mod report;
+pub(super) mod report;
 
 use std::cell::RefCell;
 

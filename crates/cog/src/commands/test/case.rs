@@ -1,10 +1,9 @@
-//! One run of a golden test: calls the provider, replays a recording, or checks the contract only. A model may judge the
-//! answer: the criteria of `$judge`, which the module `answer-judge` decides.
+//! One run of a golden test: calls the provider, replays a recording, or checks the contract only.
 
 use std::path::PathBuf;
 
 use cog_host::{Host, Hosted, Use, providers::RecordMode};
-use cog_json::{Object, ToJson as _, Value};
+use cog_json::{ToJson as _, Value};
 use cog_module::{
     Module, Origin,
     golden::{self, GoldenCase, Mismatch},
@@ -15,7 +14,8 @@ use cog_spec::{Ask, Code, Envelope, ErrorBody, Form, Generation};
 use super::{
     Bench,
     answer::{self, Answer},
-    figures::{self, Figures},
+    figures::Figures,
+    judge::{self, Judge},
     plan::Job,
     report::{Attempt, Verdict},
 };
@@ -99,54 +99,37 @@ impl Bench<'_> {
 
     /// Compares the answer with the expected one. With `--update`, replaces the expected one.
     fn compare(&self, module: &Module, case: &GoldenCase, envelope: &Envelope, json: &Value) -> Verdict {
-        let mismatches = golden::compare(&case.expected, json.node());
-        if mismatches.is_empty() {
-            return Verdict::Passed;
+        match judge::compare(case, envelope, json) {
+            Verdict::Failed(mismatches) if self.args.update && envelope.is_ok() => {
+                update(module, case, json, mismatches)
+            }
+            verdict => verdict,
         }
-        self.failed(module, case, envelope, json, mismatches)
     }
 
-    fn failed(
-        &self,
-        module: &Module,
-        case: &GoldenCase,
-        envelope: &Envelope,
-        json: &Value,
-        mut mismatches: Vec<Mismatch>,
-    ) -> Verdict {
-        if self.args.update && envelope.is_ok() {
-            return match answer::write(module, case, json) {
-                Ok(true) => Verdict::Updated,
-                Ok(false) => {
-                    mismatches.push(Mismatch {
-                        path: "--update".to_owned(),
-                        rule: "rules".to_owned(),
-                        message: "the expected file contains rules, so it is not replaced".to_owned(),
-                    });
-                    Verdict::Failed(mismatches)
-                }
-                Err(error) => Verdict::failed("", error.code.as_str(), &error.message),
-            };
-        }
-        if let Some(error) = envelope.error() {
-            // Without an answer, the other differences only follow from the error.
-            mismatches.retain(|found| found.path.starts_with("error."));
-            mismatches.insert(0, failure(error));
-            if figures::is_about_provider(error) {
-                return Verdict::Error(mismatches);
-            }
-        }
-        Verdict::Failed(mismatches)
+    /// Decides whether the answer meets each criterion of its case.
+    async fn judge(&self, job: &Job<'_>, envelope: &Value) -> Verdict {
+        let Some(runtime) = self.judge.as_ref().or(job.variant.runtime.as_ref()) else {
+            return Verdict::NotJudged;
+        };
+        let judge = Judge { loader: &self.runtime, runtime, options: self.run_options(None) };
+        judge.verdict(job.case, envelope).await
     }
 }
 
-fn failure(error: &ErrorBody) -> Mismatch {
-    let suggestion =
-        error.suggestion.as_ref().map(|suggestion| format!(". {suggestion}")).unwrap_or_default();
-    Mismatch {
-        path: "error".to_owned(),
-        rule: error.code.as_str().to_owned(),
-        message: format!("{}: {}{suggestion}", error.code, error.attributed_message()),
+/// Replaces the expected answer of a case with another one.
+fn update(module: &Module, case: &GoldenCase, json: &Value, mut mismatches: Vec<Mismatch>) -> Verdict {
+    match answer::write(module, case, json) {
+        Ok(true) => Verdict::Updated,
+        Ok(false) => {
+            mismatches.push(Mismatch {
+                path: "--update".to_owned(),
+                rule: "rules".to_owned(),
+                message: "the expected file contains rules, so it is not replaced".to_owned(),
+            });
+            Verdict::Failed(mismatches)
+        }
+        Err(error) => Verdict::failed("", error.code.as_str(), &error.message),
     }
 }
 
@@ -184,71 +167,4 @@ fn contract_only(module: &Module, case: &GoldenCase) -> Verdict {
     let mismatches: Vec<_> =
         golden::check_case(module, case).into_iter().map(|(_, mismatch)| mismatch).collect();
     if mismatches.is_empty() { Verdict::ContractOnly } else { Verdict::Failed(mismatches) }
-}
-
-/// The module that decides whether an answer meets a criterion. A module of this name in the module directories replaces
-/// the built-in one.
-const MODULE: &str = "answer-judge";
-
-impl Bench<'_> {
-    /// Decides whether the answer meets each criterion of its case.
-    async fn judge(&self, job: &Job<'_>, envelope: &Value) -> Verdict {
-        let Some(runtime) = self.judge.as_ref().or(job.variant.runtime.as_ref()) else {
-            return Verdict::NotJudged;
-        };
-        let mut mismatches = Vec::new();
-        let mut is_decided = true;
-        for criterion in &job.case.criteria {
-            match self.unmet(runtime, job, envelope, criterion).await {
-                Ok(unmet) => mismatches.extend(unmet.map(|reason| mismatch("judge", criterion, &reason))),
-                Err(error) => {
-                    is_decided &= !figures::is_about_provider(&error);
-                    mismatches.push(mismatch(error.code.as_str(), criterion, &error.message));
-                }
-            }
-        }
-        match mismatches.is_empty() {
-            true => Verdict::Passed,
-            false if is_decided => Verdict::Failed(mismatches),
-            false => Verdict::Error(mismatches),
-        }
-    }
-
-    /// Returns why the answer does not meet a criterion; none if it does.
-    async fn unmet(
-        &self,
-        runtime: &Runtime,
-        job: &Job<'_>,
-        envelope: &Value,
-        criterion: &str,
-    ) -> Result<Option<String>, ErrorBody> {
-        let answer = envelope.get("data").unwrap_or(envelope.node()).to_value();
-        let criterion = Value::from(serde_json::Value::from(criterion));
-        let members = [("criterion", criterion), ("answer", answer), ("input", job.case.input.clone())];
-        let input: Object = members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let module = self.runtime.load(MODULE)?;
-        let judged = runtime.run(&module, RunInput::Json(input.to_value()), self.run_options(None)).await;
-        if let Some(error) = judged.error() {
-            return Err(error.clone());
-        }
-        let judged: Judgement = judged.data_as().map_err(|error| {
-            ErrorBody::new(
-                Code::ModuleInvalid,
-                format!("{MODULE} must return `meets` and `rationale`: {error}"),
-            )
-        })?;
-        Ok((!judged.meets).then_some(judged.rationale))
-    }
-}
-
-/// The data of the module.
-#[derive(Debug, serde::Deserialize)]
-struct Judgement {
-    meets: bool,
-    rationale: String,
-}
-
-fn mismatch(rule: &str, criterion: &str, reason: &str) -> Mismatch {
-    let message = format!("does not meet \"{criterion}\": {reason}");
-    Mismatch { path: "data".to_owned(), rule: rule.to_owned(), message }
 }

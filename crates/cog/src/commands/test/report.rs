@@ -74,7 +74,7 @@ impl Attempt {
 }
 
 /// The verdict of a case.
-pub(super) enum Verdict {
+pub(in crate::commands) enum Verdict {
     /// The answer matches.
     Passed,
     /// The answer differs.
@@ -118,7 +118,7 @@ impl Verdict {
     }
 
     /// Returns the mismatches.
-    pub(super) fn mismatches(&self) -> &[Mismatch] {
+    pub(in crate::commands) fn mismatches(&self) -> &[Mismatch] {
         match self {
             Verdict::Failed(mismatches) | Verdict::Error(mismatches) => mismatches,
             Verdict::Passed | Verdict::Updated | Verdict::ContractOnly | Verdict::NotJudged => &[],
