@@ -1,5 +1,6 @@
 //! `cog serve`: startup, rejected settings, and shutdown.
 
+mod checks;
 mod compositions;
 mod decisions;
 mod feedback;
