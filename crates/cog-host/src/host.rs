@@ -37,6 +37,8 @@ pub enum Use<'a> {
     Jobs,
     /// Golden tests.
     Test,
+    /// Golden tests with many prompts.
+    Optimize,
     /// Requests of other programs, over HTTP or MCP.
     Serve,
     /// The jobs of a queue.
@@ -106,6 +108,8 @@ impl<'a> Use<'a> {
             // A test asks the model each time: a stored answer would repeat the last verdict. The runtimes of all cases share the
             // servers, so the command starts them.
             Use::Test => Features { has_cache: false, servers: Servers::Separate, ..usual },
+            // A search that was interrupted continues with stored answers.
+            Use::Optimize => Features { servers: Servers::Separate, ..usual },
             // Any module may be named. The files of this machine are not the caller's.
             Use::Serve => Features { files: Files::Roots, ..usual },
             // As a server. But its note about the provider is not read, and invented results would be stored.

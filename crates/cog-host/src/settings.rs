@@ -334,6 +334,12 @@ impl Settings {
         self.environment.get(name).or_else(|| self.in_operator_file(name).map(str::to_owned))
     }
 
+    /// Returns what a text contains of the secrets of this process: the name of a variable, or `a key` for one that stands elsewhere.
+    pub fn secret_in(&self, text: &str) -> Option<String> {
+        let is_key = || self.redactor().redact(text) != text;
+        self.environment.secret_in(text).or_else(|| is_key().then(|| "a key".to_owned()))
+    }
+
     /// Returns the API keys of all configured providers.
     fn keys(&self) -> Vec<Secret> {
         let variables = VENDORS.iter().flat_map(|vendor| vendor.key_vars);

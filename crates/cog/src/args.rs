@@ -39,7 +39,7 @@ pub(crate) use self::{
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat, StatusArgs},
     calibrate::CalibrateArgs,
-    contract::{DiffArgs, InsightsArgs},
+    contract::{DiffArgs, InsightsArgs, OptimizeArgs, StrongModel},
     handoff::{
         CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
         HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -194,6 +194,8 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Count what runs showed that the contract did not foresee
     Insights(InsightsArgs),
+    /// Improve the prompt of a module on its golden tests
+    Optimize(Box<OptimizeArgs>),
     /// Draw the modules that a composition calls
     Graph(GraphArgs),
     /// Print module types for another language

@@ -21,6 +21,7 @@ mod messages;
 #[cfg(feature = "nats")]
 mod nats;
 mod new;
+mod optimize;
 #[cfg(feature = "mcp")]
 mod person;
 mod portability;
@@ -87,6 +88,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::Diff(args) => diff::diff(&args, environment, console),
         Command::Insights(args) => insights::insights(&args, environment, console),
+        Command::Optimize(args) => optimize::optimize(&args, environment, console),
         Command::Graph(args) => info::graph(&args, environment, console),
         Command::Types(args) => export::types(&args, environment, console),
         Command::Export(args) => export::export(&args, environment, console),

@@ -213,6 +213,22 @@ impl Environment {
         &self.redactor
     }
 
+    /// Returns the name of a variable that is secret by its name and whose value stands in a text.
+    pub(super) fn secret_in(&self, text: &str) -> Option<String> {
+        const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
+        /// A shorter value stands in many texts by chance.
+        const MIN_LENGTH: usize = 8;
+        let names = self.variables.keys().filter_map(|name| name.to_str());
+        let mut secret = names.filter(|name| {
+            let upper = name.to_uppercase();
+            SECRET.iter().any(|word| upper.contains(word))
+        });
+        let found = secret.find(|name| {
+            self.get(name).is_some_and(|value| value.len() >= MIN_LENGTH && text.contains(&value))
+        });
+        found.map(str::to_owned)
+    }
+
     /// Returns a variable as text, unless it is blank. Invalid UTF-8 is replaced, so that the value is rejected and not
     /// taken as unset.
     pub fn get(&self, name: &str) -> Option<String> {

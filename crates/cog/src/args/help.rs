@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "test",
             "calibrate",
             "insights",
+            "optimize",
             "portability",
             "verify",
             "cite",

@@ -330,7 +330,8 @@ Examples:
   cog export code-reviewer --as agent-card --url https://cog.example -o agent-card.json
   cog export code-reviewer --as openapi -o openapi.json
   cog export code-reviewer --as mcp-server-json --namespace io.github.your-name -o server.json
-  cog export code-reviewer --as promptfoo -o promptfooconfig.yaml")]
+  cog export code-reviewer --as promptfoo -o promptfooconfig.yaml
+  cog export ./my-module --as gepa -o improve.py")]
 pub(crate) struct ExportArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
@@ -369,6 +370,8 @@ pub(crate) enum ExportFormat {
     McpServerJson,
     /// Configuration of promptfoo with the golden tests
     Promptfoo,
+    /// Python program that improves the prompt with GEPA on the golden tests
+    Gepa,
 }
 
 /// `cog import`.

@@ -1,5 +1,7 @@
 //! `cog export` and `cog import`: a module in the format of another program. `cog types`: its types in another language.
 
+mod gepa;
+
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -56,6 +58,7 @@ pub(crate) fn export(
         ExportFormat::Openapi => cog_server::module_openapi(&module, server),
         ExportFormat::McpServerJson => registry_entry(&module, args, url.as_deref(), console)?,
         ExportFormat::Promptfoo => promptfoo(&module, args, console)?,
+        ExportFormat::Gepa => gepa::program(&module, console)?,
     };
     file(&text, args, console)
 }

@@ -201,6 +201,36 @@ fn plural(count: u64, thing: &str) -> String {
 
 // Applying a proposal.
 
+/// Writes another prompt, and raises the version of the manifest.
+pub(super) fn write_prompt(module: &Module, prompt: &str, console: &Console) -> Result<(), CliError> {
+    let Origin::Directory(directory) = &module.origin else { return Err(built_in()) };
+    let version = write_edited(directory, module, "prompt.md", prompt)?;
+    console.note(&format!("wrote {}; {version}", directory.join("prompt.md").display()));
+    Ok(())
+}
+
+/// Writes an edited file and the manifest with the version that it needs. Returns what became of the version.
+fn write_edited(
+    directory: &Path,
+    module: &Module,
+    file: &'static str,
+    text: &str,
+) -> Result<String, CliError> {
+    let (manifest, version) = raised(directory, module, file, text)?;
+    write(&directory.join(file), text)?;
+    if let Some((name, text)) = manifest {
+        write(&directory.join(name), &text)?;
+    }
+    Ok(match version {
+        Some(version) => format!("version {version}"),
+        None => "the version is unchanged: set it by hand".to_owned(),
+    })
+}
+
+fn built_in() -> CliError {
+    refused("a module that is built in cannot be edited").suggest("Copy it with `cog new --from`.").into()
+}
+
 /// Edits the files of a module for a proposal.
 fn accept(number: usize, report: &Report<'_>, module: &Module, console: &Console) -> Result<Exit, CliError> {
     let proposal = number.checked_sub(1).and_then(|index| report.proposals().get(index));
@@ -208,22 +238,10 @@ fn accept(number: usize, report: &Report<'_>, module: &Module, console: &Console
         message: format!("there is no proposal {number}; there are {}", report.proposals().len()),
         suggestion: Some("`cog insights MODULE` lists them with their numbers.".to_owned()),
     })?;
-    let Origin::Directory(directory) = &module.origin else {
-        return Err(refused("a module that is built in cannot be edited")
-            .suggest("Copy it with `cog new --from`.")
-            .into());
-    };
+    let Origin::Directory(directory) = &module.origin else { return Err(built_in()) };
     let Edit { file, text, place } = edit(directory, proposal)?;
-    let (manifest, version) = raised(directory, module, file, &text)?;
-    write(&directory.join(file), &text)?;
-    if let Some((name, text)) = manifest {
-        write(&directory.join(name), &text)?;
-    }
+    let version = write_edited(directory, module, file, &text)?;
     let kind = proposal.kind.as_str().replace('_', " ");
-    let version = match version {
-        Some(version) => format!("version {version}"),
-        None => "the version is unchanged: set it by hand".to_owned(),
-    };
     console.print(&format!("applied {kind} {} at {place}; {version}\n", proposal.path))?;
     console.note(&format!("run the golden tests: cog test {}", directory.display()));
     Ok(Exit::Ok)

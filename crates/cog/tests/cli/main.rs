@@ -69,6 +69,8 @@ mod media_read;
 mod messages;
 #[cfg(test)]
 mod modules;
+#[cfg(test)]
+mod optimize;
 #[cfg(unix)]
 #[cfg(test)]
 mod review_model;
