@@ -139,7 +139,8 @@ mod tests {
             }
             // An example makes the model of 135M parameters, for which the classifier is, answer by chance, and a judge that sees
             // one decision repeats it (docs/benchmarks.md). A model that generates only images would paint it.
-            let needs_none = ["answer-judge", "sentiment-classifier", "image-generator"].contains(&shipped.name);
+            let needs_none =
+                ["answer-judge", "sentiment-classifier", "image-generator"].contains(&shipped.name);
             assert!(prompt.contains("## Example") || needs_none, "{}", shipped.name);
             // A model without tools can do nothing of what a policy forbids.
             assert!(!module.manifest.policies.denied.network, "{}", shipped.name);

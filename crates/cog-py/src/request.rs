@@ -138,17 +138,7 @@ impl Request {
             }
             Err(_) => Target::read(module)?,
         };
-        Ok(Self {
-            module,
-            input,
-            has_media,
-            files,
-            options,
-            caller,
-            run,
-            sets_strict,
-            uses_cache,
-        })
+        Ok(Self { module, input, has_media, files, options, caller, run, sets_strict, uses_cache })
     }
 
     /// Loads the module, checks the input and starts the run.

@@ -87,8 +87,13 @@ const SKILLS: &str = "cog export code-reviewer --as skill > notes\nmkdir -p .cla
 const COMMIT: &str =
     "git add . && git -c user.name=a -c user.email=a@example.com commit -qm 1 && git branch -qM main";
 
+/// Writes twelve golden tests.
+const CASES: &str =
+    "for i in $(seq 12); do echo '{\"query\": \"When? '$i'\"}' > my-module/tests/t$i.input.json
+    cp my-module/tests/case1.expected.json my-module/tests/t$i.expected.json; done";
+
 /// The files that examples name, and how they are made.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 10] = [
     ("--run 7fk2", LABELLED),
     ("--from-labels", LABELLED),
     (
@@ -100,6 +105,8 @@ const FILES: [(&str, &str); 8] = [
         r#"for i in $(seq 60); do echo '{"case": "t'$i'", "confidence": 0.97, "right": true}'; done > runs.jsonl"#,
     ),
     ("recent.jsonl", r#"cog calibrate my-module > notes 2>&1; echo '{"confidence": 0.97}' > recent.jsonl"#),
+    ("cog optimize", CASES),
+    ("--as gepa", CASES),
     ("cases.csv my-module", r"printf 'query,expected.answer\nWhen?,Nine\n' > cases.csv"),
     (
         "cases.jsonl ./my-module",
