@@ -5,6 +5,7 @@ mod condition;
 mod cursor;
 mod grounding;
 mod path;
+mod search_text;
 mod static_type;
 mod typing;
 
@@ -15,5 +16,6 @@ pub use condition::{
 };
 pub use cursor::{Cursor, TextError};
 pub use path::{ListPath, PathRoot, PathStep, ValuePath};
+pub use search_text::SearchText;
 pub use static_type::{AbsentMember, MAX_ALTERNATIVES, StaticType};
 pub use typing::{check, types_of, values};
