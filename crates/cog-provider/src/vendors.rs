@@ -17,6 +17,7 @@ use url::Url;
 use crate::{Formats, protocol_kind::ProtocolKind};
 
 pub use self::models::{RequestLimits, ToolSettings, ToolSupport};
+pub(crate) use models::has_prefix;
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub use prices::{ModelPrice, ModelPrices};
 pub(crate) use prices::{context_window, cost};
@@ -161,10 +162,25 @@ pub struct Quirks {
     pub pads_events: bool,
     /// Whether the server accepts a grammar instead of a schema.
     pub grammar: bool,
-    /// Whether the server reports the probabilities of tokens while a grammar is enforced.
-    pub probabilities: bool,
+    /// When the server reports the probabilities of the tokens of an answer.
+    pub probabilities: TokenProbabilities,
     /// Additional fields of the body: the key, and its value as JSON.
     pub extra: &'static [(&'static str, &'static str)],
+}
+
+/// When a server reports the probabilities of the tokens of an answer. Another model refuses the request for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenProbabilities {
+    /// Never, or nothing is known about it.
+    Never,
+    /// While it enforces a grammar.
+    WithGrammar,
+    /// Always.
+    Always,
+    /// If the model does not reason.
+    WithoutReasoning,
+    /// For the models whose names begin with one of these.
+    Models(&'static [&'static str]),
 }
 
 impl Quirks {
@@ -176,7 +192,7 @@ impl Quirks {
         streams_schema: true,
         pads_events: false,
         grammar: false,
-        probabilities: false,
+        probabilities: TokenProbabilities::Never,
         extra: &[],
     };
 }

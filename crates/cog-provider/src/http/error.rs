@@ -249,6 +249,7 @@ const FIELDS: &[(&str, OptionalPart)] = &[
     ("stream_options", OptionalPart::StreamOptions),
     ("top_logprobs", OptionalPart::Probabilities),
     ("logprobs", OptionalPart::Probabilities),
+    ("responseLogprobs", OptionalPart::Probabilities),
     ("reasoning_effort", OptionalPart::Setting("effort")),
     ("effort", OptionalPart::Setting("effort")),
     ("thinking", OptionalPart::Setting("effort")),

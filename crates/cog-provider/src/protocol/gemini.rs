@@ -6,7 +6,7 @@ use cog_harmony::{
     wire::{write_gemini_call, write_gemini_part, write_object},
 };
 use cog_json::{Node, Writer};
-use cog_spec::{Dialect, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage};
+use cog_spec::{Dialect, FinishReason, Modality, ModelMedia, TokenProbability, ToolCallDelta, Usage};
 
 use super::{
     Continuation, DecodeError, Decoder, Protocol, RequestContext, VendorError,
@@ -100,6 +100,7 @@ fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
     if let Some(candidate) = node.get("candidates").and_then(|candidates| candidates.at(0)) {
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
         parts.for_each(|inner| part(reply, inner));
+        reply.tokens(candidate.get("logprobsResult").map(tokens).unwrap_or_default());
         if let Some(reason) = candidate.get_str("finishReason") {
             let reason = finish_reason(reason, candidate.get_str("continuationToken"));
             reply.stop_with(reason, candidate.get_str("finishMessage"));
@@ -131,6 +132,19 @@ fn part(reply: &mut Reply<'_>, part: Node<'_>) {
             signature: string(part, "thoughtSignature").or_else(|| string(part, "thought_signature")),
         });
     }
+}
+
+/// Reads the tokens of the text, with their probabilities and the ones of others at their places.
+fn tokens(result: Node<'_>) -> Vec<TokenProbability> {
+    let read =
+        |node: Node<'_>| Some((node.get_str("token")?.to_owned(), node.get("logProbability")?.as_f64()?));
+    let mut places = elements(result, "topCandidates");
+    let chosen = elements(result, "chosenCandidates").map(|node| {
+        let (text, logprob) = read(node)?;
+        let others = places.next().into_iter().flat_map(|place| elements(place, "candidates"));
+        Some(TokenProbability { text, logprob, alternatives: others.filter_map(read).collect() })
+    });
+    chosen.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Reads a complete image or audio item. Media in thoughts are only drafts.
@@ -174,6 +188,9 @@ fn media_tokens(node: Node<'_>, details: &str, modality: &str) -> Option<u64> {
     count(entry, "/tokenCount").filter(|count| *count > 0)
 }
 
+/// The tokens that are requested for each place, at most 20.
+const ALTERNATIVES: u32 = 5;
+
 const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("seed"), stop: "stopSequences" };
 
 /// Adds the token of a reply to the body of its request, which then continues the reply.
@@ -212,13 +229,18 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let generation = &context.request.generation;
     let media: Vec<Modality> = context.output_media().collect();
-    if output.is_some() || !media.is_empty() || OPTIONS.are_set(generation) || generation.effort.is_some() {
+    let asks_probabilities = context.asks_probabilities();
+    let has_options = OPTIONS.are_set(generation) || generation.effort.is_some() || asks_probabilities;
+    if output.is_some() || !media.is_empty() || has_options {
         w.key("generationConfig").object(|w| {
             if let Some(output) = output {
                 write_output(w, output);
             }
             write_modalities(w, &media);
             OPTIONS.write(w, generation);
+            if asks_probabilities {
+                w.field("responseLogprobs", &true).field("logprobs", &ALTERNATIVES);
+            }
             if generation.effort.is_some() {
                 thinking_config(w.key("thinkingConfig"), context);
             }

@@ -19,7 +19,7 @@ use super::{
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest, vendors::ToolSupport};
 
 /// The tokens that are requested for each place, so that those that the grammar allows are among them.
-const ALTERNATIVES: u32 = 20;
+pub(crate) const ALTERNATIVES: u32 = 20;
 
 /// The OpenAI Chat Completions protocol.
 pub(crate) struct OpenAiChat;
@@ -102,7 +102,7 @@ fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
             text => reply.text(text),
         }
         let probabilities = choice.get("logprobs").into_iter();
-        reply.tokens(probabilities.flat_map(|node| elements(node, "content")).filter_map(token).collect());
+        reply.tokens(tokens(probabilities.flat_map(|node| elements(node, "content"))));
         speech(reply, delta);
         images(reply, delta)?;
         reply.refusal(delta.get_str("refusal"));
@@ -117,6 +117,11 @@ fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
         reply.stop_with(finish_reason(reason), native);
     }
     Ok(())
+}
+
+/// Reads tokens with their probabilities. None if one of them has none: what is left would be the tokens of another text.
+pub(crate) fn tokens<'a>(nodes: impl Iterator<Item = Node<'a>>) -> Vec<TokenProbability> {
+    nodes.map(token).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Reads a token with its probability.
@@ -261,7 +266,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     if let Some(grammar) = grammar.filter(|_| context.request.generation.max_tokens.is_none()) {
         w.field(options.max_tokens, &grammar.max_tokens);
     }
-    if grammar.is_some() && quirks.probabilities && context.request.probabilities {
+    if context.asks_probabilities() {
         // llama.cpp also has the probabilities after sampling, but at temperature 0 each of them is 1.
         w.field("logprobs", &true).field("top_logprobs", &ALTERNATIVES);
     }

@@ -14,7 +14,7 @@ use cog_spec::{Dialect, FinishReason, Modality, ToolCallDelta, Usage};
 use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
     decoder::{Event, FrameDecoder},
-    openai_chat::OpenAiChat,
+    openai_chat::{ALTERNATIVES, OpenAiChat, tokens},
     parts::{
         self, ToolResult, Turn, accepted, cached_text, choice_name, filename, has_text, media_message,
         modality, only_text, projected, schema_name, turns,
@@ -89,7 +89,10 @@ fn event(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
     let node = event.node;
     let delta = node.get("delta");
     match event.kind() {
-        "response.output_text.delta" => text(reply, index(node), delta),
+        "response.output_text.delta" => {
+            text(reply, index(node), delta);
+            reply.tokens(tokens(elements(node, "logprobs")));
+        }
         "response.refusal.delta" => reply.refusal(delta.and_then(Node::as_str)),
         "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
             reply.reasoning(delta.and_then(Node::as_str));
@@ -190,6 +193,7 @@ fn complete_item(reply: &mut Reply<'_>, index: u32, item: Node<'_>) {
             reply.set_commentary(is_commentary(item).then_some(index));
             for part in elements(item, "content") {
                 text(reply, index, part.get("text"));
+                reply.tokens(tokens(elements(part, "logprobs")));
                 reply.refusal(part.get_str("refusal"));
             }
         }
@@ -267,6 +271,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
         });
     }
     options(w, context);
+    include(w, context);
     w.field("store", &false).field("stream", &streams);
     if streams && quirks.pads_events && context.request.stream_options {
         w.key("stream_options").object(|w| {
@@ -291,6 +296,21 @@ fn options(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     w.optional("temperature", &context.request.generation.temperature);
 }
 
+/// Requests what a reply has only on request: the reasoning, which is sent back, and the probabilities of tokens.
+fn include(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    let mut names = Vec::new();
+    if context.request.tools.is_some() && context.tool_settings().encrypted_reasoning {
+        names.push("reasoning.encrypted_content");
+    }
+    if context.asks_probabilities() {
+        names.push("message.output_text.logprobs");
+        w.field("top_logprobs", &ALTERNATIVES);
+    }
+    if !names.is_empty() {
+        w.field("include", &names);
+    }
+}
+
 fn format(w: &mut Writer<'_>, output: &OutputSchema) {
     let schema = output.schema.as_ref().filter(|_| output.dialect != Dialect::JsonObject);
     w.object(|w| match schema {
@@ -304,7 +324,7 @@ fn format(w: &mut Writer<'_>, output: &OutputSchema) {
     });
 }
 
-/// Writes the tools, which of them the model may call, and a request for its reasoning, which is sent back.
+/// Writes the tools, and which of them the model may call.
 fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest, context: &RequestContext<'_>) {
     let settings = context.tool_settings();
     w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| function_tool(w, tool)));
@@ -316,9 +336,6 @@ fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest, context: &RequestContext
     }
     if settings.limits_calls {
         w.field("parallel_tool_calls", &tools.parallel);
-    }
-    if settings.encrypted_reasoning {
-        w.field("include", &["reasoning.encrypted_content"]);
     }
 }
 

@@ -11,7 +11,7 @@ use cog_spec::{Dialect, Effort, Generation, Modality, ServiceTier};
 use super::RequestContext;
 use crate::{
     OutputGrammar, OutputSchema, RequestError, ToolRequest,
-    vendors::{CacheMark, Temperature, ToolSettings, ToolSupport},
+    vendors::{CacheMark, Temperature, TokenProbabilities, ToolSettings, ToolSupport, has_prefix},
 };
 
 /// Returns the media type that a request accepts.
@@ -215,6 +215,22 @@ impl<'a> RequestContext<'a> {
         let reasons = request.generation.effort.is_some_and(|effort| effort != Effort::None);
         let is_used = self.vendor.quirks.grammar && !reasons && request.tools.is_none();
         request.output.as_ref()?.grammar.as_ref().filter(|_| is_used)
+    }
+
+    /// Returns whether to request the probabilities of tokens: the run wants them, and the model does not refuse to report them.
+    pub(crate) fn asks_probabilities(&self) -> bool {
+        let wants = self.request.probabilities && self.output_media().next().is_none();
+        wants
+            && match self.vendor.quirks.probabilities {
+                TokenProbabilities::Never => false,
+                TokenProbabilities::WithGrammar => self.grammar().is_some(),
+                TokenProbabilities::Always => true,
+                TokenProbabilities::WithoutReasoning => {
+                    let may_reason = self.settings().all_efforts().next().is_some();
+                    !may_reason || self.request.generation.effort == Some(Effort::None)
+                }
+                TokenProbabilities::Models(names) => has_prefix(names, self.model),
+            }
     }
 
     /// Returns the messages as they are sent: with the system text at the beginning of the first message of the user, if the

@@ -103,7 +103,7 @@ impl ModelSettings {
 }
 
 /// Returns whether a model's name, without the part before a slash, begins with one of these.
-pub(super) fn has_prefix(names: &[&str], model: &str) -> bool {
+pub(crate) fn has_prefix(names: &[&str], model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     names.iter().any(|start| name.starts_with(start))
 }

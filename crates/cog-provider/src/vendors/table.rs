@@ -8,8 +8,8 @@ use cog_spec::{
 };
 
 use super::{
-    Auth, AuthRequirement, Commands, ImageSettings, ImageSizes, MediaModel, Quirks, Vendor,
-    model_table as models, tool_table as tools,
+    Auth, AuthRequirement, Commands, ImageSettings, ImageSizes, MediaModel, Quirks, TokenProbabilities,
+    Vendor, model_table as models, tool_table as tools,
 };
 use crate::{Formats, ManyImages, protocol_kind::ProtocolKind};
 
@@ -181,7 +181,12 @@ const OPENAI: Vendor = Vendor {
     media_models: OPENAI_MEDIA_MODELS,
     models: models::OPENAI,
     tools: tools::OPENAI,
-    quirks: Quirks { max_tokens: "max_completion_tokens", pads_events: true, ..Quirks::NONE },
+    quirks: Quirks {
+        max_tokens: "max_completion_tokens",
+        pads_events: true,
+        probabilities: TokenProbabilities::WithoutReasoning,
+        ..Quirks::NONE
+    },
     ..OPENAI_LIKE
 };
 
@@ -248,6 +253,7 @@ const GEMINI: Vendor = Vendor {
     media_models: IMAGE_MODELS,
     models: models::GEMINI,
     tools: tools::GEMINI,
+    quirks: Quirks { probabilities: TokenProbabilities::Models(&["gemini-2"]), ..Quirks::NONE },
     ..OPENAI_LIKE
 };
 
@@ -435,7 +441,11 @@ const AZURE: Vendor = Vendor {
     media_models: OPENAI_MEDIA_MODELS,
     models: models::OPENAI,
     tools: tools::OPENAI,
-    quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
+    quirks: Quirks {
+        max_tokens: "max_completion_tokens",
+        probabilities: TokenProbabilities::WithoutReasoning,
+        ..Quirks::NONE
+    },
     ..OPENAI_LIKE
 };
 
@@ -446,6 +456,7 @@ const VLLM: Vendor = Vendor {
     base_url_vars: &["VLLM_BASE_URL"],
     protocol_var: Some("VLLM_PROTOCOL"),
     key_vars: &["VLLM_API_KEY"],
+    quirks: Quirks { probabilities: TokenProbabilities::Always, ..Quirks::NONE },
     ..LOCAL
 };
 
@@ -463,7 +474,7 @@ const LLAMACPP: Vendor = Vendor {
     formats: LLAMA_FORMATS,
     models: models::LLAMACPP,
     tools: tools::LLAMACPP,
-    quirks: Quirks { grammar: true, probabilities: true, ..Quirks::NONE },
+    quirks: Quirks { grammar: true, probabilities: TokenProbabilities::WithGrammar, ..Quirks::NONE },
     ..LOCAL
 };
 

@@ -112,6 +112,56 @@ fn system_text_can_be_the_beginning_of_the_first_message() {
     }
 }
 
+/// Returns the body of a request for the probabilities of tokens.
+fn body_with_probabilities(name: &str, model: &str, effort: Option<Effort>) -> serde_json::Value {
+    let mut request = request_for(Vendor::by_name(name).unwrap().dialect);
+    request.model = model.to_owned();
+    request.probabilities = true;
+    request.generation.effort = effort;
+    let wire: serde_json::Value = serde_json::from_str(&rendered(name, &request).unwrap()).unwrap();
+    wire["body"].clone()
+}
+
+#[test]
+fn probabilities_are_not_requested_of_models_that_refuse() {
+    let asks = |name: &str, model: &str, effort: Option<Effort>| {
+        let body = body_with_probabilities(name, model, effort);
+        let chat = body["logprobs"] == json!(true) && body["top_logprobs"] == json!(20);
+        let responses =
+            body["include"] == json!(["message.output_text.logprobs"]) && body["top_logprobs"] == json!(20);
+        let config = &body["generationConfig"];
+        let gemini = config["responseLogprobs"] == json!(true) && config["logprobs"] == json!(5);
+        let is_asked = chat || responses || gemini;
+        assert_eq!(is_asked, body.to_string().contains("logprobs"), "{body}");
+        is_asked
+    };
+    for (name, model, effort, expected) in [
+        ("openai", "gpt-4.1-mini", None, true),
+        ("openai", "gpt-6-luna", None, false), // it may reason
+        ("openai", "gpt-6-luna", Some(Effort::None), true),
+        ("openai", "o3", None, false),
+        ("azure", "gpt-4o", None, true),
+        ("vllm", "any", None, true),
+        ("gemini", "gemini-2.5-flash", None, true),
+        ("gemini", "gemini-3.5-flash", None, false),
+        ("anthropic", "claude-sonnet-5", None, false),
+        ("mistral", "mistral-small", None, false),
+        ("ollama", "llama3", None, false),
+    ] {
+        assert_eq!(asks(name, model, effort), expected, "{name}/{model} {effort:?}");
+    }
+}
+
+#[test]
+fn requests_for_probabilities() {
+    for (name, model) in [("openai", "gpt-4.1-mini"), ("vllm", "a-model"), ("gemini", "gemini-2.5-flash")] {
+        let vendor = Vendor::by_name(name).unwrap();
+        let mut request = request_for(vendor.dialect);
+        (request.model, request.probabilities) = (model.to_owned(), true);
+        snapshot(directory(vendor), &format!("{name}-probabilities"), &rendered(name, &request).unwrap());
+    }
+}
+
 /// Returns the body of a request with a grammar.
 fn body_with_grammar(name: &str, change: impl FnOnce(&mut ModelRequest)) -> serde_json::Value {
     let mut request = request_for(Dialect::LlamaCpp);
@@ -133,6 +183,7 @@ fn probabilities_are_requested_where_the_server_reports_them_with_a_grammar() {
     {
         assert_eq!(requested(name, probabilities), (None, None), "{name}");
     }
+    assert_eq!(requested("vllm", true), (Some(json!(true)), Some(json!(20))), "also without one");
     let reasons = body_with_grammar("llamacpp", |request| {
         (request.probabilities, request.generation.effort) = (true, Some(Effort::Low));
     });
