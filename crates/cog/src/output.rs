@@ -10,7 +10,7 @@ mod text;
 pub(crate) use self::{
     card::{Layout, card},
     console::{Console, ErrorReport, Palette, start_log},
-    html::{Escaped, page},
+    html::{Escaped, page, table as html_table},
     live::{FRAME, LiveView},
     progress::{LineView, Progress},
     text::{Table, printable, truncate, width, wrap},

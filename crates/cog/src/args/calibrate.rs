@@ -28,6 +28,7 @@ Examples:
   cog calibrate my-module --check --runs recent.jsonl
   cog calibrate my-module --from-labels
   cog calibrate my-module --runs runs.jsonl --target 0.95 --risk 0.1
+  cog calibrate my-module --runs runs.jsonl --html report.html
   cog calibrate my-module --runs runs.jsonl --target 0.9 --format json | jq .gate")]
 pub(crate) struct CalibrateArgs {
     /// Module name, or path of its directory
@@ -66,6 +67,9 @@ pub(crate) struct CalibrateArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
+    /// Also write the report with its plots to this file, as one HTML page
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
 }

@@ -22,7 +22,7 @@ use cog_spec::{Code, ErrorBody, GateRule};
 use cog_trust::Goal;
 
 use self::{golden::Golden, read::Labels, report::Report};
-use super::runtime;
+use super::{emit, runtime};
 use crate::{
     args::CalibrateArgs,
     error::{CliError, Exit},
@@ -163,6 +163,9 @@ fn finish(
     kept: Option<PathBuf>,
     console: &Console,
 ) -> Result<Exit, CliError> {
+    if let Some(file) = &args.html {
+        emit::file(file, &report.page(), console)?;
+    }
     if console.prints_json(args.format) {
         console.print_json(report)?;
     } else {

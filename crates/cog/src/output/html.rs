@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-use super::text::is_unsafe;
+use super::text::{Table, is_unsafe};
 
 /// The style that all pages share.
 const STYLE: &str = include_str!("page.css");
@@ -18,6 +18,17 @@ pub(crate) fn page(title: &str, style: &str, body: &str) -> String {
          <title>{}</title>\n<style>\n{STYLE}{style}</style>\n<main>\n{body}</main>\n</html>\n",
         Escaped(title)
     )
+}
+
+/// Formats a table.
+pub(crate) fn table(table: &Table) -> String {
+    let mut html = "<table>\n<tr>".to_owned();
+    table.header().iter().for_each(|name| html += &format!("<th>{}", Escaped(name)));
+    for row in table.rows() {
+        html += "\n<tr>";
+        row.iter().for_each(|cell| html += &format!("<td>{}", Escaped(cell)));
+    }
+    html + "\n</table>\n"
 }
 
 /// Text in HTML, also in an attribute. Characters that hide or reorder text are replaced.

@@ -154,6 +154,16 @@ impl Table {
         text
     }
 
+    /// Returns the names of the columns.
+    pub(super) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Returns the cells of each row.
+    pub(super) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Formats each row as its name, with the other cells below it.
     fn stacked(&self, palette: Palette, columns: usize) -> String {
         let mut text = String::new();

@@ -175,3 +175,30 @@ fn runs_are_read_from_stdin_and_the_module_from_a_path() {
     let output = with_stdin(place.cog(["calibrate", "./m", "--runs", "-"]), &runs(&GROUPS));
     assert_eq!(json(&output)["cases"], 40);
 }
+
+#[test]
+fn report_as_a_page() {
+    let place = place(&runs(&GROUPS));
+    let args =
+        ["calibrate", "code-reviewer", "--runs", "runs.jsonl", "--target", "0.8", "--html", "report.html"];
+    assert!(place.cog(args).output().unwrap().status.success());
+    let page = place.read("report.html");
+    for part in [
+        "<title>cog calibrate: code-reviewer: 40 cases, 40 runs</title>",
+        "threshold 0.9",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for absent in ["<script", "http://", "https://", "NaN"] {
+        assert!(!page.contains(absent), "{absent}: {page}");
+    }
+    let bins = calibrated(&place, &[])["reliability"].as_array().unwrap().len();
+    assert_eq!((page.matches("class=\"interval\"").count(), page.matches("<svg").count()), (bins, 2));
+    // All answers right and equally confident, and a single wrong one: no line has a width.
+    for groups in [[(0.9, 3, 3)], [(1.0, 1, 0)]] {
+        place.write("runs.jsonl", runs(&groups));
+        place.cog(&args[..4]).args(["--html", "report.html"]).output().unwrap();
+        assert!(!place.read("report.html").contains("NaN"));
+    }
+}

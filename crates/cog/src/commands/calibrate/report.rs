@@ -1,4 +1,7 @@
-//! The report of a calibration, as text and as JSON.
+//! The report of a calibration: as text, as JSON, and as one HTML page.
+
+mod page;
+mod plot;
 
 use cog_json::{Array, ToJson, Writer};
 use cog_spec::ScoreCount;
@@ -88,6 +91,11 @@ impl Report {
             }
         }
         points
+    }
+
+    /// Formats the report as an HTML page.
+    pub(super) fn page(&self) -> String {
+        page::page(self)
     }
 
     /// Formats the report for a terminal.
