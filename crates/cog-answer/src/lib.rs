@@ -32,7 +32,7 @@ mod assembler;
 mod correction;
 mod emit;
 mod error;
-mod evidence;
+pub mod evidence;
 mod finalize;
 mod fold;
 mod listener;

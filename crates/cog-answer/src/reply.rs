@@ -230,8 +230,10 @@ impl Reply {
         let value: Value = self.parser.into_unwrapped_value().unwrap_or_default();
         let (shape, is_complete) = self.listener.recognizer().finish(value.node(), is_unwrapped);
         let ledger = Ledger::new(&tolerated, shape == Shape::Bare);
-        let data = rules.contract.shape("data").filter(|_| shape == Shape::Bare && rules.is_without_meta());
-        let probabilities = data.and_then(|data| self.tokens.probabilities(&value, &data));
+        let is_in_envelope = shape == Shape::Envelope { ok: true };
+        let has_data = is_in_envelope || (shape == Shape::Bare && rules.is_without_meta());
+        let data = rules.contract.shape("data").filter(|_| has_data);
+        let probabilities = data.and_then(|data| self.tokens.probabilities(&value, is_in_envelope, &data));
         let parsed = ParsedReply { value, shape, ledger, probabilities };
         CompleteReply { parsed, listener: self.listener, is_complete, placed: Vec::new() }
     }

@@ -29,6 +29,13 @@ pub(crate) fn schema(more: serde_json::Value) -> serde_json::Value {
     })
 }
 
+/// Returns the contract of a module of tier decision whose data have these properties, and no others are required.
+pub(crate) fn contract_of(properties: &str) -> Contract {
+    let properties: serde_json::Value = serde_json::from_str(properties).unwrap();
+    let schema = json!({ "input": {}, "data": { "type": "object", "properties": properties } });
+    Contract::compile(&schema, &Rules::from(&manifest(Tier::Decision))).unwrap()
+}
+
 /// Rules that allow one attempt.
 pub(crate) fn rules(manifest: Manifest, schema: &serde_json::Value) -> AnswerRules {
     let contract = Contract::compile(schema, &Rules::from(&manifest)).unwrap();

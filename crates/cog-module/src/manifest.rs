@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use cog_spec::{
     AcceptedContext, CheckRule, Composition, ContextRule, ContextTtl, DataflowStep, DeniedPolicies,
-    EmittedContext, ErrorCode, Format, GateRule, IterationRule, Manifest, Modality, RequiredSource,
-    Requirement, RiskRule, RoutingRule, Tier,
+    EmittedContext, ErrorCode, EvidenceRequest, EvidenceRule, Format, GateRule, IterationRule, Manifest,
+    Modality, RequiredSource, Requirement, RiskRule, RoutingRule, Tier,
 };
 
 use self::fields::{Fields, is_within, set};
@@ -295,8 +295,9 @@ fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
 }
 
 fn confidence(fields: &Fields<'_>, manifest: &mut Manifest) {
-    let rule = &mut manifest.confidence;
+    let Manifest { confidence: rule, evidence: collected, .. } = manifest;
     fields.section("confidence", |f| {
+        evidence(f, collected);
         set(&mut rule.source, f.keyword("source"));
         set(&mut rule.below, f.keyword("below"));
         f.section("gate", |f| {
@@ -411,6 +412,24 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
             _ => fields.bad_test_pair(node),
         }
     }
+}
+
+/// Reads what runs collect about their answers. Each item is reported where it is.
+fn evidence(fields: &Fields<'_>, rule: &mut EvidenceRule) {
+    let mut items = Vec::new();
+    for node in fields.list("evidence").unwrap_or_default() {
+        let Content::Text(item) = &node.content else {
+            fields.wrong_type("evidence", node, "a list of strings");
+            continue;
+        };
+        match EvidenceRequest::from_items([item.as_str()]) {
+            Ok(_) => items.push(item.as_str()),
+            Err(error) => fields.error_in(node, Rule::KeyValue, format!("`confidence.evidence`: {error}")),
+        }
+    }
+    rule.request = EvidenceRequest::from_items(items).unwrap_or_default();
+    set(&mut rule.fields, fields.texts("fields"));
+    set(&mut rule.grounded, fields.texts("grounded"));
 }
 
 /// The maximum number of checks.

@@ -1,4 +1,4 @@
-//! The time that a composition takes beside its models.
+//! The time that a composition, and a run whose answers are compared, take beside their models.
 //!
 //! `cargo bench -p cog-run --bench compositions` prints each figure with its limit, and fails if one exceeds it. The best of several
 //! runs counts.
@@ -31,6 +31,8 @@ const TURNS: u32 = 20;
 const MAX_STEP: Duration = Duration::from_micros(150);
 /// The time of the model in a branch.
 const MODEL: Duration = Duration::from_millis(50);
+/// The time of the model in a run of several whose answers are compared.
+const SLOW_MODEL: Duration = Duration::from_millis(300);
 
 const SCHEMA: &str = r#"{"input": {"type": "object", "properties": {"query": {"type": "string"},
         "pages": {"type": "array", "items": {"type": "string"}}}},
@@ -56,6 +58,7 @@ fn measured() -> Result<bool, Box<dyn std::error::Error>> {
     write(directory.path(), "sequence", &sequence())?;
     write(directory.path(), "branches", &branches())?;
     write(directory.path(), "list", &list())?;
+    write(directory.path(), "agreement", "confidence: {evidence: [agreement=5], fields: [result]}\n")?;
     for number in 0..BRANCHES {
         write(directory.path(), &part(number), "")?;
     }
@@ -63,9 +66,15 @@ fn measured() -> Result<bool, Box<dyn std::error::Error>> {
     let all = events.block_on(best(directory.path(), "branches", MODEL, 5))?;
     let elements = events.block_on(best(directory.path(), "list", MODEL, 3))?;
     let ideal = MODEL * TURNS;
+    let compared = events.block_on(best(directory.path(), "agreement", SLOW_MODEL, 3))?;
     Ok([
         limit(1.0, "a step of ten ÷ 150 µs", step.as_secs_f64() / MAX_STEP.as_secs_f64()),
         limit(2.0, "100 branches ÷ one model call of 50 ms", all.as_secs_f64() / MODEL.as_secs_f64()),
+        limit(
+            1.2,
+            "five runs that are compared ÷ one model call of 300 ms",
+            compared.as_secs_f64() / SLOW_MODEL.as_secs_f64(),
+        ),
         limit(
             1.15,
             "a list of 1,000, 50 at once ÷ model calls of 50 ms",
@@ -140,7 +149,10 @@ fn write(directory: &Path, name: &str, manifest: &str) -> std::io::Result<()> {
     let head =
         format!("name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: exploration\nexcludes: [x]\n");
     std::fs::write(directory.join("module.yaml"), head + manifest)?;
-    std::fs::write(directory.join("prompt.md"), if manifest.is_empty() { "Answer." } else { "" })?;
+    std::fs::write(
+        directory.join("prompt.md"),
+        if manifest.starts_with("composition") { "" } else { "Answer." },
+    )?;
     std::fs::write(directory.join("schema.json"), SCHEMA)
 }
 

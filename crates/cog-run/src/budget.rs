@@ -140,6 +140,21 @@ impl Budget {
         self.0.limits.max_calls.is_none_or(|max| self.spent().calls.saturating_add(calls) <= max)
     }
 
+    /// Checks that the calls which evidence needs are within the limit of calls.
+    ///
+    /// # Errors
+    /// E4002 with `details.reason: max_calls`.
+    pub(crate) fn check_calls(&self, calls: u64) -> Result<(), ErrorBody> {
+        if self.has_room_for(calls) {
+            return Ok(());
+        }
+        let message = format!(
+            "the evidence needs {calls} calls, and the budget of {} has no room for them",
+            self.0.name
+        );
+        Err(refused(message, "max_calls").suggest("Collect less evidence, or raise the limit."))
+    }
+
     /// Checks that the price of a model is known if the budget limits the cost: an unknown price is not zero.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ use crate::{RunOptions, clock, input::CheckedInput, provider};
 pub struct AnswerCache {
     answers: Arc<KeyedStore>,
     max_age: Duration,
+    /// The number of the run whose answer is stored or searched for, among several runs of one request.
+    sample: u32,
 }
 
 /// The size of a cache.
@@ -69,7 +71,12 @@ impl AnswerCache {
             Limits { entries: Self::MAX_ANSWERS, bytes: max_bytes, entry_bytes: Self::MAX_ANSWER_BYTES };
         // Without a sync: after a power cut, an answer that is not whole is found to be damaged, and the model is called again.
         let answers = KeyedStore::in_directory(directory, Layout::Flat, Durability::Kill, limits);
-        Self { answers: Arc::new(answers), max_age }
+        Self { answers: Arc::new(answers), max_age, sample: 0 }
+    }
+
+    /// Returns the cache for one of several runs of the same request, each of which has an answer of its own.
+    pub(crate) fn for_sample(&self, sample: u32) -> Self {
+        Self { sample, ..self.clone() }
     }
 
     /// Returns the size of the cache. One whose directory does not exist is empty.
@@ -178,7 +185,12 @@ pub(crate) fn lookup(
     options: &RunOptions,
 ) -> Cached {
     let Some(cache) = cache else { return Cached::default() };
-    let Some(key) = cache_key(module, input, provider, request, options) else { return Cached::default() };
+    let Some(mut key) = cache_key(module, input, provider, request, options) else {
+        return Cached::default();
+    };
+    if cache.sample > 0 {
+        key.hash = hash(&[key.hash, cache.sample.to_string()]);
+    }
     let stored = cache.read(&key, clock::now());
     let sink = || Some(CacheSink::new(cache.clone(), key));
     match stored {

@@ -25,7 +25,7 @@ use cog_flow::{Answer, Flow, Lookup, LookupError, Part, Plan, PlanId, check};
 use cog_json::ToJson as _;
 use cog_media::Media;
 use cog_module::Module;
-use cog_spec::{Code, ErrorBody, ErrorCode};
+use cog_spec::{Code, ErrorBody, ErrorCode, Manifest};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
@@ -123,6 +123,7 @@ impl Lookup for Modules {
 }
 
 /// What a run executes of a module that may call others.
+#[derive(Clone)]
 pub(crate) enum CompositionMode {
     /// The module with its parts, which are searched for.
     Find,
@@ -200,6 +201,11 @@ impl Composition {
         self.plan().answer == Answer::OwnPrompt
     }
 
+    /// Returns the manifests of all modules of the flow.
+    pub(crate) fn manifests(&self) -> impl Iterator<Item = &Manifest> {
+        self.checked.flow.plans().map(|(_, plan)| &*plan.module.manifest)
+    }
+
     /// Returns the maximum duration of the composition.
     pub(crate) fn timeout(&self) -> Duration {
         self.plan().timeout
@@ -256,7 +262,13 @@ impl Digest {
         texts.iter().for_each(|text| add_field(&mut hash, text));
         add_field(&mut hash, tier);
         // The answer of a part does not depend on these.
-        let settings = RunOptions { timeout: None, chunk_type: None, handoff_to: None, ..options.clone() };
+        let settings = RunOptions {
+            timeout: None,
+            chunk_type: None,
+            handoff_to: None,
+            evidence: None,
+            ..options.clone()
+        };
         add_field(&mut hash, &settings.to_json());
         add_field(&mut hash, &format!("{:?}", options.generation));
         add_field(&mut hash, options.instructions.as_deref().unwrap_or_default());

@@ -46,6 +46,8 @@ pub struct RunContext {
     pub(crate) is_nested: bool,
     /// The listeners of the runtime and of the run.
     pub(crate) listeners: Listeners,
+    /// The number of the run among those of one request, whose answers are compared; 0 for the first one.
+    pub(crate) sample: u32,
     /// Whether the answer must not be one that was stored: the caller says so, or it is for one of a module whose answers are not.
     pub is_uncached: bool,
     /// Whether the run is one of a calibration: its confidence stays as it is, and no gate refuses its answer.

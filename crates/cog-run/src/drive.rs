@@ -174,7 +174,10 @@ impl Driver {
             Err(error) => Err(error),
         };
         let prepared = prepared.map(|all| (media::warnings(&all, media.texts()), all));
-        self.cited.get_or_insert_with(|| Arc::new(media.cited()));
+        let cited = self.cited.get_or_insert_with(|| Arc::new(media.cited()));
+        if let Some(slot) = &self.run.media_slot {
+            let _ = slot.set(Arc::clone(cited)); // a fallback provider has the same media
+        }
         let may_halt = self.run.tools.is_some() || self.run.parts.is_some();
         let is_needed = may_halt || !self.run.others.is_empty();
         self.media = is_needed.then_some(media);

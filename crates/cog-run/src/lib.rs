@@ -9,6 +9,8 @@
 // (`request`), the providers are planned (`plan`, `preflight`), and `drive` takes over. It calls the providers and passes their
 // events on; chunks leave through `stream`.
 //
+// `evidence` puts a run around several: it compares their answers, and collects what else supports the answer.
+//
 // `composition` executes the plan that `cog-flow` has checked: the parts of a composed module run before its own answer, each
 // through the same pipeline. `parts_state` is what is kept of them when the run halts or is interrupted.
 //
@@ -38,6 +40,7 @@ mod context;
 mod drive;
 mod error;
 pub mod events;
+mod evidence;
 pub mod feedback;
 mod form;
 mod input;
@@ -95,7 +98,7 @@ pub use cog_module::{
 };
 pub use cog_spec::{
     CacheHit, CalibrationReport, Checkpoint, Chunk, ChunkType, Code, ConfidenceSource, Cost, DataError,
-    Effort, Envelope, ErrorBody, ErrorCode, Fallback, GateReport, Generation, Manifest, Meta, OnViolation,
-    Outcome, PartProgress, PartReport, PartStatus, Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta,
-    ServiceTier, Tier, Verbosity, ViolationNote, Warning, WarningCode,
+    Effort, Envelope, ErrorBody, ErrorCode, EvidenceRequest, Fallback, GateReport, Generation, Manifest,
+    Meta, OnViolation, Outcome, PartProgress, PartReport, PartStatus, Progress, Recovery, Repair, Risk,
+    RiskValue, RuntimeMeta, ServiceTier, Tier, Verbosity, ViolationNote, Warning, WarningCode,
 };

@@ -22,7 +22,7 @@ pub use self::cited::citation_source;
 use self::generated::{Base64, PendingDelivery, reject, value_at};
 pub(crate) use self::{
     artifacts::ArtifactTexts,
-    cited::CitedMedia,
+    cited::{CitedMedia, MediaText},
     generated::{GeneratedMedia, MediaSink, MissingMedia, limits, parts_of},
 };
 use crate::{call_log::CallLog, error::media_rejected, input::CheckedInput};

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use cog_harmony::Message;
 use cog_media::{Access, Delivery};
-use cog_spec::{ChunkType, Generation, OnViolation, Risk};
+use cog_spec::{ChunkType, EvidenceRequest, Generation, OnViolation, Risk};
 
 pub(crate) use self::json::{read_stored, write_stored};
 use crate::{
@@ -83,6 +83,9 @@ pub struct RunOptions {
     /// The tools of this run and of the modules that it calls, in addition to the runtime's. One replaces the tool of the same
     /// name of the runtime.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// The evidence that the run collects about its answer (docs/evidence.md). None uses the manifest's. It does not apply to the
+    /// parts of the run.
+    pub evidence: Option<EvidenceRequest>,
     /// What checks the answer after its contract. They are not called for parts of the run.
     pub checks: Vec<Arc<dyn AnswerCheck>>,
     /// The halted run that this one continues, with its input.

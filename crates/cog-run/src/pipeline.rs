@@ -9,6 +9,7 @@
 //! provider is called (ruling R54). [`run`] starts the driver (`drive.rs`) with the others. Later errors are
 //! chunks, and [`ChunkStream::fold`] folds the chunks into one envelope.
 
+mod collection;
 mod prepare;
 
 use std::{borrow::Cow, sync::Arc};
@@ -17,6 +18,7 @@ use cog_json::Value;
 use cog_module::Module;
 use cog_spec::ErrorBody;
 
+use self::collection::prepare_collection;
 pub(crate) use self::prepare::prepare;
 use crate::{
     ChunkStream, RunContext, RunInput, RunOptions,
@@ -37,7 +39,12 @@ pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
     }
     let queue = ChunkQueue::default();
     let driver = Driver::new(run.plan, run.rules, queue.clone());
-    ChunkStream::new(queue, driver.run()).observed(run.open).shown_to(run.client)
+    let answer = ChunkStream::new(queue, driver.run());
+    let chunks = match run.collection {
+        Some(collection) => collection.collect(answer),
+        None => answer,
+    };
+    chunks.observed(run.open).shown_to(run.client)
 }
 
 /// Runs the steps before the call, and reports a run that is refused to its listeners.
@@ -68,7 +75,7 @@ fn prepare_observed(
     context.listeners = state.listeners.with(&options.events);
     let parent = context.parent_span.as_ref();
     let Some(mut open) = OpenRun::start(&context.listeners, parent, module, &input, context.is_nested) else {
-        return prepare(state, module, input, options, context, mode);
+        return prepare_collection(state, module, input, options, context, mode);
     };
     let mut options = Cow::Borrowed(options);
     if let Some(span) = open.span() {
@@ -78,7 +85,7 @@ fn prepare_observed(
             options.to_mut().trace_id = Some(span.trace_id());
         }
     }
-    match prepare(state, module, input, &options, context, mode) {
+    match prepare_collection(state, module, input, &options, context, mode) {
         Ok(prepared) => Ok(PreparedRun { open: Some(open), ..prepared }),
         Err(error) => {
             open.refused(&error);
@@ -113,11 +120,12 @@ impl ModuleCalls for RuntimeState {
         self: Arc<Self>,
         module: Arc<Module>,
         arguments: Value,
-        options: RunOptions,
+        mut options: RunOptions,
         mut context: RunContext,
     ) -> ModuleCall {
         Box::pin(async move {
             context.is_nested = true;
+            options.evidence = None;
             let input = RunInput::Json(arguments);
             let prepared =
                 prepare_with_events(&self, &module, input, &options, context, &CompositionMode::Find)?;

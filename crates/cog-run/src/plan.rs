@@ -18,6 +18,7 @@ use crate::{
     confidence::RequiredConfidence,
     error,
     events::{OpenRun, Recorder, RunScope},
+    evidence::{Collection, MediaSlot},
     media::{self, Collected, MediaSink, Sources},
     module_context::ContextSink,
     parts_state::CompositionState,
@@ -31,6 +32,8 @@ pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,
+    /// What is collected about the answer; none if nothing is.
+    pub(crate) collection: Option<Box<Collection>>,
     /// What reports the end of the run, if there are listeners.
     pub(crate) open: Option<Box<OpenRun>>,
     /// The rules for the client, by which its errors are shown.
@@ -48,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) request: ModelRequest,
     /// The media to open before the first call.
     pub(crate) media: Option<Sources>,
+    /// Where the media of the input are left once they are open, for the evidence of the run.
+    pub(crate) media_slot: Option<MediaSlot>,
     /// The halted run that this one continues, until its media are open.
     pub(crate) claim: Option<Claim>,
     /// The handling of media that the model generates.

@@ -35,6 +35,8 @@ pub(crate) struct RequestSpec {
     pub(crate) texts: Arc<[String]>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Arc<ToolSet>>,
+    /// Whether the probabilities of the answer's tokens are requested in every form.
+    pub(crate) wants_probabilities: bool,
     /// Whether the budgets have room for a second call that explains the answer.
     pub(crate) may_explain: bool,
     /// The listeners of the run.
@@ -55,8 +57,9 @@ impl RequestSpec {
             model: model.to_owned(),
             messages,
             merges_system: output.as_ref().is_some_and(|output| output.form.is_one_message),
-            // In the other forms, the model states its confidence.
-            probabilities: output.as_ref().is_some_and(|output| output.form.is_data()),
+            // In the other forms, the model states its confidence. Without a grammar, only a run that asks for them has them.
+            probabilities: self.wants_probabilities
+                || output.as_ref().is_some_and(|output| output.form.is_data() && output.grammar.is_some()),
             output,
             output_media: self.makes(provider, model),
             image: self.image.clone(),

@@ -93,6 +93,11 @@ impl ChunkStream {
         if self.queue.lock().is_prepared { Ok(self) } else { Err(Box::new(self.fold().await)) }
     }
 
+    /// Returns whether the provider is called.
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.queue.lock().is_prepared
+    }
+
     /// Polls the run without taking its chunks: they stay for the reader, who begins after the response has a status.
     fn poll_prepared(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let is_over = match &mut self.run {

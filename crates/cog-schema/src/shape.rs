@@ -283,6 +283,13 @@ impl<'c> Shape<'c> {
         required.filter(|name| seen.insert(*name)).collect()
     }
 
+    /// Returns whether the value can be a media item: of an input, or generated for an answer.
+    pub fn is_media(&self) -> bool {
+        let graph = &self.contract.graph;
+        let possible = graph.all_possible(&self.ids).into_iter();
+        possible.map(|id| graph.get(id)).any(|schema| schema.is_media || schema.is_output)
+    }
+
     /// Returns whether an object with a member of this name is certainly invalid.
     pub fn forbids(&self, name: &str) -> bool {
         let [id] = self.ids.as_slice() else { return false };

@@ -18,6 +18,7 @@ mod confidence;
 mod cost;
 mod envelope;
 mod event;
+mod evidence;
 mod form;
 mod forms_file;
 mod generation;
@@ -49,6 +50,9 @@ pub use confidence::{
 pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{DataError, Envelope, ErrorBody, ErrorOrigin, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, TokenProbability, ToolCallDelta, Usage};
+pub use evidence::{
+    Agreement, EvidenceError, EvidenceRequest, EvidenceRule, GroundedText, Grounding, Judgement, PassedChecks,
+};
 pub use form::{Ask, Form, RationalePlace, Subject, Wording};
 pub use forms_file::{FormsFile, MeasuredForm};
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};

@@ -1,8 +1,8 @@
 //! The manifest of a module, with every default resolved (SPEC 2.2, docs/spec/modules.md).
 
 use crate::{
-    CheckRule, ChunkType, Composition, ConfidenceRule, EnumStrategy, Generation, Modality, OnViolation,
-    ResponseMode, RiskRule, Strictness, Tier, string_enum::string_enum,
+    CheckRule, ChunkType, Composition, ConfidenceRule, EnumStrategy, EvidenceRule, Generation, Modality,
+    OnViolation, ResponseMode, RiskRule, Strictness, Tier, string_enum::string_enum,
 };
 
 string_enum! {
@@ -95,6 +95,8 @@ pub struct Manifest {
     pub tests: Vec<(String, String)>,
     /// The named checks of its answers (docs/checks.md).
     pub checks: Vec<CheckRule>,
+    /// What its runs collect about their answers (docs/evidence.md).
+    pub evidence: EvidenceRule,
 }
 
 impl Manifest {
@@ -131,6 +133,7 @@ impl Manifest {
             error_codes: Vec::new(),
             tests: Vec::new(),
             checks: Vec::new(),
+            evidence: EvidenceRule::default(),
         }
     }
 }

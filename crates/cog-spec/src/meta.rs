@@ -4,8 +4,8 @@ use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
-    CacheHit, Calibration, CalibrationReport, Code, ConfidenceSource, GateReport, PartReport, Risk,
-    RiskValue, Usage, string_enum::string_enum,
+    Agreement, CacheHit, Calibration, CalibrationReport, Code, ConfidenceSource, GateReport, Grounding,
+    Judgement, PartReport, PassedChecks, Risk, RiskValue, Usage, string_enum::string_enum,
 };
 
 /// The keys of `meta` that the runtime writes (ruling R27). A module's meta schema does not apply to them.
@@ -174,7 +174,8 @@ impl RuntimeMeta {
     }
 }
 
-/// What is known about an answer besides what the model states of itself.
+/// What is known about an answer besides what the model states of itself (docs/evidence.md). Evidence that was not collected is
+/// absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "evidence"))]
 pub struct Evidence {
@@ -185,6 +186,24 @@ pub struct Evidence {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub stated: Option<f64>,
+    /// How many runs of the same request gave this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
+    /// Which strings of the answer occur in the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grounding: Option<Grounding>,
+    /// What another model says about the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<Judgement>,
+    /// The checks of the module that the answer passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<PassedChecks>,
+    /// The number of repairs of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<u32>,
+    /// The number of calls to the model until this answer was valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 impl Evidence {

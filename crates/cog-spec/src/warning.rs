@@ -57,6 +57,8 @@ string_enum! {
         CacheUnusable = "W4024",
         /// `forms.json` of the module is damaged, edited, or older than the module, so it does not choose the form.
         FormsIgnored = "W4025",
+        /// Evidence that the run requests is absent, or says little.
+        EvidenceAbsent = "W4026",
         /// The handoff packet of the input is addressed to another agent.
         HandoffMisaddressed = "W4022",
         /// A text file among the artifacts of a handoff packet could not be read; the model receives only its reference.

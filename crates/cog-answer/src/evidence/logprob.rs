@@ -31,16 +31,23 @@ impl TokenLog {
     /// Returns the probability of each deciding field of an answer: of its enums, booleans and numbers. None if there is no such
     /// field, or if a token is missing. The probability of a field is its share of what the contract allows at its place: an engine
     /// that enforces a grammar reports what the model would have written without it.
-    pub(crate) fn probabilities(&self, answer: &Value, shape: &Shape<'_>) -> Option<FieldProbabilities> {
+    pub(crate) fn probabilities(
+        &self,
+        answer: &Value,
+        is_in_envelope: bool,
+        shape: &Shape<'_>,
+    ) -> Option<FieldProbabilities> {
         let text: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
         let mut reader = Reader::new(Limits::default());
         let root = reader.read(&text).ok()?;
-        // A reply that was repaired, or whose tokens did not all arrive, is not the text of these tokens.
-        if root != answer.node() {
-            return None;
-        }
+        // A reply that was repaired, or whose tokens did not all arrive, is not the text of these tokens. In some dialects, the
+        // answer is the only member of the reply.
+        let mut wrapped = root.members().map(|(_, member)| member);
+        let wrapped = wrapped.next().filter(|_| wrapped.next().is_none());
+        let root = [Some(root), wrapped].into_iter().flatten().find(|root| *root == answer.node())?;
+        let data = if is_in_envelope { root.get("data")? } else { root };
         let mut fields = BTreeMap::new();
-        for (name, node) in root.members() {
+        for (name, node) in data.members() {
             let Member::Known(member) = shape.member(name) else { continue };
             if let Some(field) = Field::new(node, &member, &text) {
                 fields.insert(name.to_owned(), rounded(self.probability(&field)?));
@@ -151,22 +158,14 @@ fn written(value: &serde_json::Value, is_string: bool) -> Option<String> {
 }
 
 /// Rounds to four digits: more would be noise in every envelope.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
 #[cfg(test)]
 mod tests {
-    use cog_schema::{Contract, Rules};
-    use cog_spec::{Format, Manifest, Tier};
-
     use super::*;
-
-    fn contract(properties: &str) -> Contract {
-        let document = format!(r#"{{"input":{{}},"data":{{"type":"object","properties":{properties}}}}}"#);
-        let manifest = Manifest::with_defaults("test", Format::V25, Some(Tier::Decision));
-        Contract::compile(&serde_json::from_str(&document).unwrap(), &Rules::from(&manifest)).unwrap()
-    }
+    use crate::testing::contract_of;
 
     fn token(text: &str, probability: f64, others: &[(&str, f64)]) -> TokenProbability {
         let alternatives = others.iter().map(|(text, value)| ((*text).to_owned(), value.ln())).collect();
@@ -181,7 +180,11 @@ mod tests {
         let text: String = tokens.iter().map(|token| token.text.as_str()).collect();
         let mut log = TokenLog::default();
         log.push(tokens);
-        log.probabilities(&Value::parse(&text).unwrap(), &contract(properties).shape("data").unwrap())
+        log.probabilities(
+            &Value::parse(&text).unwrap(),
+            false,
+            &contract_of(properties).shape("data").unwrap(),
+        )
     }
 
     fn value(properties: &str, tokens: Vec<TokenProbability>) -> f64 {
@@ -239,14 +242,29 @@ mod tests {
     }
 
     #[test]
+    fn data_may_be_in_an_envelope_that_is_wrapped() {
+        let envelope = r#"{"ok":true,"data":{"label":"bad"}}"#;
+        for (before, after) in [("", ""), ("{\"answer\":", "}")] {
+            let start = format!("{before}{{\"ok\":true,\"data\":{{\"label\":\"");
+            let end = format!("\"}}}}{after}");
+            let mut log = TokenLog::default();
+            log.push(vec![certain(&start), token("bad", 0.5, &[("good", 0.5)]), certain(&end)]);
+            let contract = contract_of(LABEL);
+            let found =
+                log.probabilities(&Value::parse(envelope).unwrap(), true, &contract.shape("data").unwrap());
+            assert_eq!(found.map(|found| found.value), Some(0.5), "{before}");
+        }
+    }
+
+    #[test]
     fn nothing_is_made_up() {
         let answer = Value::parse(r#"{"label":"bad"}"#).unwrap();
-        let contract = contract(LABEL);
+        let contract = contract_of(LABEL);
         let shape = contract.shape("data").unwrap();
         let log = |tokens: Vec<TokenProbability>| {
             let mut log = TokenLog::default();
             log.push(tokens);
-            log.probabilities(&answer, &shape)
+            log.probabilities(&answer, false, &shape)
         };
         assert!(log(vec![certain("{\"label\":\"bad\"}")]).is_some());
         assert_eq!(log(vec![]), None, "no token");

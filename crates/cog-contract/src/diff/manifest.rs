@@ -85,6 +85,7 @@ fn facts(manifest: &Manifest) -> Vec<Fact> {
         error_codes,
         tests: _,
         checks,
+        evidence,
     } = manifest;
     vec![
         fact("name", json!(name)),
@@ -132,6 +133,9 @@ fn facts(manifest: &Manifest) -> Vec<Fact> {
         opaque("modalities.constraints", &modalities.constraints),
         fact("error_codes", json!(error_codes)),
         fact("checks", checks.iter().map(check).collect()),
+        fact("confidence.evidence", json!(evidence.request.to_string())),
+        fact("confidence.fields", json!(evidence.fields)),
+        fact("confidence.grounded", json!(evidence.grounded)),
     ]
 }
 
@@ -174,6 +178,9 @@ fn judge(path: &str, old: &Module, new: &Module) -> (Effect, Option<Value>) {
         | "confidence"
         | "failure.escalate"
         | "composition"
+        | "confidence.evidence"
+        | "confidence.fields"
+        | "confidence.grounded"
         | "response.on_violation"
         | "response.max_attempts" => Effect::Compatible,
         "runtime_requirements.structured_output" => lost(after.requirements.structured_output),

@@ -65,6 +65,8 @@ class _Options(TypedDict, total=False):
     """The share of accepted answers that must be right, such as 0.95. ``result.meta`` says whether the answer passed."""
     escalate: bool | None
     """Whether the next provider is called also after a bad answer."""
+    evidence: str | Sequence[str] | None
+    """The evidence that the run collects about its answer: ``"agreement=5,grounding"``, or a list."""
     on_violation: Literal["continue", "abort", "retry"] | None
     """What happens when the answer violates its schema while it arrives."""
     chunk_type: Literal["delta", "snapshot"] | None
@@ -108,7 +110,7 @@ def lists_options(function: Function) -> Function:
 #: The options that an answer depends on.
 _ANSWER_OPTIONS = frozenset({
     "provider", "model", "temperature", "max_tokens", "seed", "stop", "messages", "instructions", "ask", "effort", "verbosity", "strict",
-    "accept", "escalate",
+    "accept", "escalate", "evidence",
 })
 #: What refuses runs: ``cognitive.testing`` sets it.
 _guard: Callable[[CognitiveRuntime, Mapping[str, Any]], None] | None = None

@@ -12,8 +12,8 @@ use cog_flow::{Callee, Plan, PlanId, PromptCall, Target};
 use cog_json::{Node, ToJson as _, Value};
 use cog_module::{Module, PromptPart};
 use cog_spec::{
-    Chunk, Code, Envelope, ErrorBody, Manifest, Meta, PartError, PartProgress, PartReport, PartStatus,
-    Progress, Tier, WarningCode,
+    Chunk, Code, Envelope, ErrorBody, EvidenceRequest, Manifest, Meta, PartError, PartProgress, PartReport,
+    PartStatus, Progress, Tier, WarningCode,
 };
 use tokio::{sync::Semaphore, time::Instant};
 
@@ -428,7 +428,12 @@ impl Context {
             Callee::Own => PartRun {
                 module: Arc::clone(&self.module),
                 input: call.input.clone(),
-                options: RunOptions { caller: self.options.caller, ..self.part_options(call, key)? },
+                options: RunOptions {
+                    caller: self.options.caller,
+                    // The run around the parts collects the evidence of the module.
+                    evidence: Some(EvidenceRequest::default()),
+                    ..self.part_options(call, key)?
+                },
                 context: RunContext { callers: self.context.callers.clone(), ..self.part_context(call, key) },
                 mode: CompositionMode::OwnPrompt(call.texts.clone().into()),
             },
@@ -503,6 +508,7 @@ impl Context {
             stored_media: Arc::clone(&context.stored_media),
             is_folded: !self.is_streamed,
             is_tool: context.is_tool,
+            sample: context.sample,
             is_uncached: context.is_uncached || !self.module.manifest.may_be_cached(),
             ..RunContext::default()
         }

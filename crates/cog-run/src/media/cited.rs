@@ -17,6 +17,8 @@ use crate::input::pointer_in_input;
 /// The media of an input, by the names that citations may use.
 pub(crate) struct CitedMedia {
     media: Vec<Media>,
+    /// The path of each media item: `input.files[0]`.
+    paths: Vec<String>,
     /// The number of each name's media item; none for a name of several.
     names: HashMap<String, Option<usize>>,
     /// The text files among the artifacts of a packet.
@@ -36,8 +38,9 @@ impl Collected {
             }
         }
         let media = self.media.clone();
+        let paths = self.input().media().iter().map(|(path, _)| path.to_string()).collect();
         let texts = self.texts.texts.clone();
-        CitedMedia { media, names, texts, tool: self.sources.access.tool.clone() }
+        CitedMedia { media, paths, names, texts, tool: self.sources.access.tool.clone() }
     }
 }
 
@@ -74,6 +77,45 @@ impl CitedMedia {
         }
         let source = citation_source(media, self.tool.as_deref()).await;
         Some(source.unwrap_or_else(|error| Source::unreadable(error.to_string())))
+    }
+}
+
+/// The text of a document of an input, or of one of its pages.
+pub(crate) struct MediaText {
+    /// The path of the document: `input.files[0]`.
+    pub(crate) name: String,
+    pub(crate) page: Option<u32>,
+    pub(crate) text: String,
+}
+
+impl CitedMedia {
+    /// Returns the texts of all documents, and of the text files among the artifacts of a packet.
+    ///
+    /// # Errors
+    /// A media item cannot be read as text, with the reason.
+    pub(crate) async fn texts(&self) -> Result<Vec<MediaText>, String> {
+        let artifacts = self.texts.iter();
+        let mut texts: Vec<_> = artifacts
+            .map(|artifact| MediaText {
+                name: artifact.reference.clone(),
+                page: None,
+                text: artifact.text.clone(),
+            })
+            .collect();
+        for (media, path) in self.media.iter().zip(&self.paths) {
+            let kind = media.kind();
+            let Some(tool) = self.tool.as_ref().filter(|_| kind == Modality::Document) else {
+                return Err(format!("{path} ({}) has no text that can be searched", kind.as_str()));
+            };
+            let pages =
+                tool.text(media.bytes()).await.map_err(|error| format!("{path} cannot be read: {error}"))?;
+            texts.extend(pages.into_iter().map(|PageText { number, text, .. }| MediaText {
+                name: path.clone(),
+                page: Some(number),
+                text,
+            }));
+        }
+        Ok(texts)
     }
 }
 

@@ -4,13 +4,13 @@ use std::{fmt::Display, str::FromStr, time::Duration};
 
 use cog_harmony::Conversation;
 use cog_json::{Kind, Node, ToJson, Value, Writer};
-use cog_spec::{Ask, Code, ErrorBody, GateRule, Generation, Warning};
+use cog_spec::{Ask, Code, ErrorBody, EvidenceRequest, GateRule, Generation, Warning};
 use serde::Deserialize as _;
 
 use super::{Approval, Caller, Decision, RunOptions};
 
 /// The keys of `_options` that belong to a run.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "chunk_type",
     "provider",
     "model",
@@ -24,6 +24,7 @@ const KEYS: [&str; 17] = [
     "verbosity",
     "service_tier",
     "ask",
+    "evidence",
     "risk",
     "max_tool_rounds",
     "max_tool_calls",
@@ -66,6 +67,7 @@ impl RunOptions {
                 "verbosity" => options.generation.verbosity = Some(member.keyword()?),
                 "service_tier" => options.generation.service_tier = Some(member.keyword()?),
                 "ask" => options.generation.ask = Some(member.keyword()?),
+                "evidence" => options.evidence = Some(member.evidence()?),
                 "risk" => options.risk = Some(member.keyword()?),
                 "max_tool_rounds" => options.max_tool_rounds = Some(member.count(MAX_TOOL_CALLS)?),
                 "max_tool_calls" => options.max_tool_calls = Some(member.count(MAX_TOOL_CALLS)?),
@@ -98,6 +100,7 @@ impl ToJson for RunOptions {
             w.optional("verbosity", &self.generation.verbosity);
             w.optional("service_tier", &self.generation.service_tier);
             w.optional("ask", &self.generation.ask.map(Ask::as_str));
+            w.optional("evidence", &self.evidence.as_ref().map(ToString::to_string));
             w.optional("risk", &self.risk);
             w.optional("max_tool_rounds", &self.max_tool_rounds.map(|it| it.min(MAX_TOOL_CALLS)));
             w.optional("max_tool_calls", &self.max_tool_calls.map(|it| it.min(MAX_TOOL_CALLS)));
@@ -143,6 +146,18 @@ impl Member<'_> {
         let name = self.value.as_str().map(str::trim).filter(|name| !name.is_empty());
         let name = name.filter(|name| name.len() <= MAX_NAME);
         name.map(str::to_owned).ok_or_else(|| self.error("type", "a name"))
+    }
+
+    /// Returns what to collect: a list of strings, or one string with commas.
+    fn evidence(&self) -> Result<EvidenceRequest, ErrorBody> {
+        let items: Option<Vec<&str>> = match self.value.as_str() {
+            Some(text) => Some(text.split(',').collect()),
+            None => self.value.elements().map(Node::as_str).collect(),
+        };
+        let items = items.filter(|items| !items.is_empty());
+        let items = items.ok_or_else(|| self.error("type", "a list of strings"))?;
+        EvidenceRequest::from_items(items)
+            .map_err(|invalid| error(&format!("_options.{}", self.key), "enum", invalid.to_string()))
     }
 
     fn keyword<T: FromStr<Err = cog_spec::ParseEnumError>>(&self) -> Result<T, ErrorBody> {
@@ -271,6 +286,7 @@ impl RunOptions {
             messages: if self.messages.is_empty() { former.messages.clone() } else { self.messages.clone() },
             chunk_type: self.chunk_type.or(former.chunk_type),
             buffer_size: self.buffer_size.or(former.buffer_size),
+            evidence: self.evidence.clone().or_else(|| former.evidence.clone()),
             risk: self.risk.or(former.risk),
             max_tool_rounds: self.max_tool_rounds.or(former.max_tool_rounds),
             max_tool_calls: self.max_tool_calls.or(former.max_tool_calls),
@@ -293,7 +309,7 @@ mod tests {
 
     #[test]
     fn options_read_back_as_written() {
-        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"accept":0.95,"escalate":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","ask":"data","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"accept":0.95,"escalate":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","ask":"data","evidence":"agreement=3,grounding","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }
@@ -325,6 +341,11 @@ mod tests {
             r#"{"verbosity": 3}"#,
             r#"{"service_tier": "default"}"#,
             r#"{"risk": "higher"}"#,
+            r#"{"evidence": "agreement=1"}"#,
+            r#"{"evidence": ["opinion"]}"#,
+            r#"{"evidence": []}"#,
+            r#"{"evidence": [1]}"#,
+            r#"{"evidence": true}"#,
             r#"{"max_tool_rounds": 0}"#,
             r#"{"max_tool_calls": 1001}"#,
             r#"{"handoff_to": " "}"#,

@@ -14,7 +14,7 @@ use crate::{
     composition::{Composition, CompositionMode, CompositionProvider, PendingComposition},
     confidence::RequiredConfidence,
     events::{Recorder, RunScope},
-    form,
+    evidence, form,
     input::CheckedInput,
     media::{MediaSink, MissingMedia, Sources},
     module_context::{ContextSink, ContextSources, InputContext},
@@ -64,7 +64,7 @@ pub(crate) fn prepare(
     let plan = run.plan(accepted, call, cached, halted_parts)?;
     let claim = continued.and_then(|continued| continued.claim);
     let client = options.client.clone();
-    Ok(PreparedRun { plan: Plan { claim, confidence, ..plan }, rules, open: None, client })
+    Ok(PreparedRun { plan: Plan { claim, confidence, ..plan }, rules, collection: None, open: None, client })
 }
 
 /// Returns the access with the directory of the module, if a run may open its files. The parts and tools of the run get the same
@@ -210,8 +210,13 @@ impl Run<'_> {
     }
 
     fn spec(&self, input: &CheckedInput, tools: Option<&ToolRun>) -> RequestSpec {
-        let Self { state, module, options, texts, .. } = self;
-        let preferred = state.generation.or(&module.manifest.generation);
+        let Self { state, module, options, context, texts, .. } = self;
+        let mut chosen = options.generation.clone();
+        let mut preferred = state.generation.or(&module.manifest.generation);
+        // With the same seed, the runs of one request would give the same answer.
+        for generation in [&mut chosen, &mut preferred] {
+            generation.seed = generation.seed.map(|seed| seed.wrapping_add(i64::from(context.sample)));
+        }
         RequestSpec {
             module: Arc::clone(module),
             compiled: state.compilations.get(module),
@@ -220,11 +225,12 @@ impl Run<'_> {
                 module,
             )
             .then(|| input.original()),
-            chosen: options.generation.clone(),
+            chosen,
             preferred,
             image: prompt::image_request(module, input).map(Arc::new),
             texts: Arc::clone(texts),
             tools: tools.map(ToolRun::set),
+            wants_probabilities: evidence::requested(options, &module.manifest).logprob,
             may_explain: options.budgets.iter().all(|budget| budget.has_room_for(2)),
             listeners: self.context.listeners.clone(),
         }
@@ -237,8 +243,9 @@ impl Run<'_> {
         let is_cached =
             self.composition.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
         let answers = self.state.cache.as_ref().filter(|_| is_cached);
+        let answers = answers.map(|answers| answers.for_sample(context.sample));
         let provider = call.chain.first.as_ref();
-        cache::lookup(answers, self.module, input, provider, &call.request, options)
+        cache::lookup(answers.as_ref(), self.module, input, provider, &call.request, options)
     }
 
     /// Returns what the run requires of the confidence of its answer. A calibration measures it as it is.
@@ -303,6 +310,7 @@ impl Run<'_> {
             spec: call.spec,
             request: call.request,
             media: call.media,
+            media_slot: None,
             claim: None,
             media_sink: Arc::new(media_sink),
             parts,

@@ -13,6 +13,7 @@ mod context;
 mod costs;
 mod cuts;
 mod events;
+mod evidence;
 mod fallbacks;
 mod forms;
 mod life;

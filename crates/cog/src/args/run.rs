@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use cog_host::settings::Flags;
-use cog_spec::{ChunkType, OnViolation, Risk};
+use cog_spec::{ChunkType, EvidenceRequest, OnViolation, Risk};
 
 use super::{GenerationArgs, ModelArgs, batch::dollars, calibrate::share, keyword, model::providers};
 
@@ -138,6 +138,13 @@ pub(crate) struct CheckArgs {
     /// Maximum calls to the model, including the first; 1 never retries [default: from the manifest, or 2]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_attempts: Option<u32>,
+    /// Evidence to collect about the answer, such as `agreement=5,grounding` [default: from the manifest]
+    ///
+    /// `agreement` compares 5 runs of the request, or another number of them; `grounding` searches for the strings of the answer in
+    /// the input; `judge` has the answer judged by `answer-judge` or, with `judge=MODULE`, by another module; `logprob` requests the
+    /// probabilities of tokens; `none` collects nothing. The result is `meta.evidence`. Further calls cost as much as the first.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) evidence: Option<EvidenceRequest>,
 }
 
 /// What `run` and `render` share.
@@ -229,6 +236,7 @@ Examples:
   cog run code-reviewer input.json | jq .data.issues
   git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
   cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
+  cog run sentiment-classifier --args \"Great!\" --evidence agreement=5
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape

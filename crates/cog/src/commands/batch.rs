@@ -21,7 +21,7 @@ use cog_host::{
 };
 use cog_module::Choice;
 use cog_run::{Providers, RunContext, RunOptions, Runtime};
-use cog_spec::Usage;
+use cog_spec::{EvidenceRequest, Usage};
 use serde::Serialize;
 
 use self::{
@@ -133,6 +133,9 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     // The first row runs alone, so that the others find the beginning of the request in the provider's cache.
     let warms_cache = via.is_none() && has_prompt_cache(&runtime);
     let options = options(args, &settings);
+    if via.is_some() {
+        check_evidence(options.evidence.as_ref().unwrap_or(&module.manifest.evidence.request))?;
+    }
     let mut context = RunContext::default();
     context.parent_span = settings.parent_span();
     let batch = Batch {
@@ -294,10 +297,22 @@ fn options(args: &BatchArgs, settings: &Settings) -> RunOptions {
     options.accept = args.check.accept;
     options.escalate = args.check.escalate;
     options.on_violation = args.check.on_violation;
+    options.evidence.clone_from(&args.check.evidence);
     // A job has one call for each row.
     let has_one_call = args.via.via.is_some() && args.via.retry.is_none();
     options.max_attempts = if has_one_call { Some(1) } else { args.check.max_attempts };
     options
+}
+
+/// Checks that the evidence of a row needs no further request: a job has one for each row.
+fn check_evidence(request: &EvidenceRequest) -> Result<(), CliError> {
+    if request.calls() <= 1 {
+        return Ok(());
+    }
+    Err(CliError::Usage {
+        message: format!("--via sends one request for each row, and `{request}` needs {}", request.calls()),
+        suggestion: Some("Pass `--evidence none` or `--evidence grounding`, or leave out --via.".to_owned()),
+    })
 }
 
 /// Returns whether the first provider caches the beginning of requests.

@@ -378,6 +378,7 @@ impl Run<'_> {
         options.escalate = check.escalate;
         options.on_violation = check.on_violation;
         options.max_attempts = check.max_attempts;
+        options.evidence.clone_from(&check.evidence);
         options.chunk_type = stream.chunk_type;
         options.buffer_size = stream.buffer_size;
         options.risk = tools.risk;

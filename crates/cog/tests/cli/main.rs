@@ -29,6 +29,8 @@ mod docs;
 mod doctor;
 #[cfg(unix)]
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod export;
 #[cfg(test)]
 mod forms;
