@@ -82,7 +82,7 @@ impl BuiltinModule {
 }
 
 /// Returns the names of the paths directly in a directory; an empty directory name is the top.
-fn names_in<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Vec<String> {
+pub(crate) fn names_in<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Vec<String> {
     let names = paths.filter_map(|path| {
         let rest =
             if directory.is_empty() { path } else { path.strip_prefix(directory)?.strip_prefix('/')? };

@@ -75,7 +75,7 @@ pub(crate) fn has_manifest(directory: &Path) -> bool {
 }
 
 fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
-    if let Origin::Directory(directory) = origin
+    if let Some(directory) = origin.directory()
         && let Err(error) = files::check_directory(directory)
     {
         return unreadable(directory, &error);

@@ -33,6 +33,7 @@ mod lint;
 mod load;
 mod locate;
 mod manifest;
+mod mentions;
 pub mod migrate;
 mod module;
 mod name;
@@ -52,9 +53,13 @@ pub use embedded::{BuiltinModule, ModuleFiles};
 pub use find::{FindError, Finder, ListedModule, TrustedDirectories, TrustedDirectory};
 pub use load::{load, load_manifest};
 pub use locate::Locator;
+pub use mentions::{FieldPath, Mention, field_paths, mentions};
 pub use module::{LoadError, Module};
 pub use name::is_module_name;
 pub use prompt::{Call, CallError, CallOptions, Prompt, PromptPart};
 pub use trust::{Choice, Shadowing, Trust};
 pub use validate::{Level, Report, validate};
-pub use {directory::Origin, source::Location};
+pub use {
+    directory::{EditedDirectory, Origin},
+    source::Location,
+};

@@ -257,7 +257,7 @@ fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic
         let help = "Write `response: { mode: streaming }`, or `mode: sync` to keep it.";
         found.push(Diagnostic::warning(Rule::FormatVersion, &file, message).suggest(help));
     }
-    if let Origin::Directory(path) = origin
+    if let Some(path) = origin.directory()
         && let Some(directory) = path.file_name().and_then(|name| name.to_str())
         && directory != manifest.name
         && directory != ".."

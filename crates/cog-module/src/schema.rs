@@ -11,6 +11,7 @@ use crate::{
     directory::{rename_advice, unreadable},
     files::{self, FileError},
     layout::Family,
+    mentions::key_before,
     source::Source,
 };
 
@@ -159,19 +160,10 @@ impl SchemaFile {
 
     /// Returns the span of the key of a member; of the value if it is not a member.
     fn span_of_key(&self, pointer: &str) -> Range<usize> {
-        let value = self.span_of(pointer);
-        let name = pointer.rsplit_once('/').map_or("", |(_, name)| name);
-        let quoted = format!("\"{}\"", name.replace("~1", "/").replace("~0", "~"));
-        let before = self.source.text.get(..value.start).unwrap_or_default();
-        // The same text further up is another key or a value: only a colon may be between the key and its value.
-        let key = before.rfind(&quoted).filter(|start| {
-            let between = before.get(start + quoted.len()..).unwrap_or_default();
-            between.trim_matches(|c: char| c.is_ascii_whitespace() || c == ':' || c == '"').is_empty()
-        });
-        match key {
-            Some(start) => start + 1..start + quoted.len() - 1,
-            None => value,
-        }
+        let name =
+            pointer.rsplit_once('/').map_or("", |(_, name)| name).replace("~1", "/").replace("~0", "~");
+        let key = self.tree.pointer(pointer).and_then(|node| key_before(&self.source.text, node, &name));
+        key.unwrap_or_else(|| self.span_of(pointer))
     }
 
     /// Returns the span of the value of a pointer: a complete string, otherwise its first character.
