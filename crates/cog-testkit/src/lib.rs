@@ -21,6 +21,12 @@ mod batches;
 pub mod bench;
 mod forms;
 mod limits;
+#[expect(
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "the index of a value is null if it is absent, and the files are those of the tests"
+)]
+mod mistakes;
 mod mock;
 #[expect(clippy::indexing_slicing, reason = "the index of a value is null if it is absent")]
 mod protected;
@@ -30,6 +36,7 @@ mod wire;
 use std::{net::TcpStream, path::Path, process::Command};
 
 pub use batches::{BatchStep, Batches};
+pub use mistakes::{EditedModule, Mistakes};
 pub use mock::{Mock, Received};
 pub use protected::{OAuthProblems, ProtectedServer};
 pub use reply::{Finish, Reply};
