@@ -79,6 +79,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-flow",
         ],
     ),
+    ("cog-lsp", &["cog-spec", "cog-module", "cog-flow"]),
     ("cog-testkit", &[]),
     // The mock of the test kit is the model of its cases.
     ("cog-conformance", &["cog-json", "cog-spec", "cog-schema", "cog-answer", "cog-provider", "cog-testkit"]),
@@ -101,6 +102,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
             "cog-run",
             "cog-flow",
+            "cog-lsp",
             "cog-mcp",
             "cog-server",
             "cog-store",

@@ -26,6 +26,8 @@ use cog_spec::ParseEnumError;
 
 #[cfg(feature = "nats")]
 pub(crate) use self::jobs::{FailedArgs, FailedListArgs, QueueArgs, QueueCommand};
+#[cfg(feature = "lsp")]
+pub(crate) use self::module::LspArgs;
 #[cfg(feature = "nats")]
 pub(crate) use self::serve::WorkerArgs;
 #[cfg(feature = "mcp")]
@@ -209,6 +211,9 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Upgrade modules to a newer format
     Migrate(MigrateArgs),
+    /// Serve an editor: diagnostics, completion and rename in the files of modules
+    #[cfg(feature = "lsp")]
+    Lsp(LspArgs),
     /// Let the modules of a directory call tools
     Trust(TrustArgs),
     /// Show which providers are configured and respond

@@ -14,6 +14,8 @@ mod info;
 mod input;
 mod insights;
 mod logs;
+#[cfg(feature = "lsp")]
+mod lsp;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod media;
@@ -68,6 +70,8 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Trace(args) => trace::trace(&args, console),
         Command::Cache(args) => logs::cache(&args, environment, console),
         Command::Trust(args) => about::trust(&args, environment, console),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => lsp::lsp(environment),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => about::config(&args, environment, console),
         Command::Capabilities(args) => about::capabilities(&args, console),

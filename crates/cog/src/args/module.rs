@@ -392,3 +392,15 @@ pub(crate) struct ImportArgs {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
+
+/// The language server: an editor starts it.
+#[cfg(feature = "lsp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog lsp  # in the settings of an editor; see docs/editors.md")]
+pub(crate) struct LspArgs {
+    /// Use stdin and stdout, which is the only way; editors pass this flag
+    #[arg(long)]
+    pub(crate) stdio: bool,
+}
