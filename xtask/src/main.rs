@@ -8,6 +8,7 @@ mod dag;
 mod deny;
 mod dist;
 mod docs;
+mod editors;
 mod engine;
 mod fuzz;
 mod generate;
@@ -49,6 +50,7 @@ usage: cargo xtask COMMAND
   dag                 check which crates and modules may use each other
   dist                build what a release has for this machine, in target/distribution, and check it
   docs [--check]      build the pages as a site, in target/docs/book, or fail if a link of it is dead
+  editors             test the extension for Visual Studio Code, and package it in target/tmp/vscode
   engine              run the shipped modules on llama.cpp with a random model
   features            compile cog-run and cog-host with each set of their features
   deny                check licenses, sources, and advisories if their database can be reached
@@ -102,6 +104,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["dist", "bare", program] => dist::bare::run(program),
         ["docs"] => docs::build().map(drop),
         ["docs", "--check"] => docs::check(),
+        ["editors"] => editors::check(),
         ["engine"] => engine::check(),
         ["features"] => library::features(),
         ["fuzz", "--check"] => fuzz::check(),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    bench, clients, docs, engine, fuzz, library, mcp_servers,
+    bench, clients, docs, editors, engine, fuzz, library, mcp_servers,
     project::{FEATURES, Outcome, cargo, emptied, execute, root, say, tracked},
     python as package, replies, terminal, types,
 };
@@ -73,6 +73,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         clients::check()?;
         mcp_servers::check()?;
         types::check()?;
+        editors::check()?;
         docs::check()?;
         bench::untimed_siege()?;
         replies::compare()?;
@@ -135,6 +136,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("exiftool", "libimage-exiftool-perl"),
     ("ffmpeg", "ffmpeg"),
     ("fish", "fish"),
+    ("nvim", "neovim"),
     ("git", "git"),
     ("jq", "jq"),
     ("man", "man-db"),

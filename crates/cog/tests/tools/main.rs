@@ -6,6 +6,9 @@
 mod disk;
 #[cfg(unix)]
 #[cfg(test)]
+mod editors;
+#[cfg(unix)]
+#[cfg(test)]
 mod examples;
 #[cfg(unix)]
 #[cfg(test)]
