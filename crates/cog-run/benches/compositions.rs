@@ -29,6 +29,8 @@ const PARALLEL: usize = 50;
 const TURNS: u32 = 20;
 /// The time of a step beside the model.
 const MAX_STEP: Duration = Duration::from_micros(150);
+/// The memory that an element of a list adds to the peak, in KiB: its result, and nothing of its run.
+const MAX_ELEMENT: f64 = 16.0;
 /// The time of the model in a branch.
 const MODEL: Duration = Duration::from_millis(50);
 /// The time of the model in a run of several whose answers are compared.
@@ -62,6 +64,9 @@ fn measured() -> Result<bool, Box<dyn std::error::Error>> {
     for number in 0..BRANCHES {
         write(directory.path(), &part(number), "")?;
     }
+    // First, while the peak is that of lists: of one that runs at once, and then of twenty times as many elements.
+    let few = peak(&events, directory.path(), PARALLEL)?;
+    let many = peak(&events, directory.path(), ELEMENTS)?;
     let step = events.block_on(best(directory.path(), "sequence", Duration::ZERO, 50))? / STEPS;
     let all = events.block_on(best(directory.path(), "branches", MODEL, 5))?;
     let elements = events.block_on(best(directory.path(), "list", MODEL, 3))?;
@@ -80,9 +85,30 @@ fn measured() -> Result<bool, Box<dyn std::error::Error>> {
             "a list of 1,000, 50 at once ÷ model calls of 50 ms",
             elements.as_secs_f64() / ideal.as_secs_f64(),
         ),
+        limit(
+            MAX_ELEMENT,
+            "KiB that each further element of a list adds to the peak",
+            (many - few) / FURTHER,
+        ),
     ]
     .iter()
     .all(|within| *within))
+}
+
+/// The elements that the longer list has more.
+const FURTHER: f64 = 950.0;
+
+/// Returns the peak of the resident memory after a list of so many elements, in KiB.
+#[expect(clippy::disallowed_methods, reason = "the kernel reports it in a file")]
+fn peak(
+    events: &tokio::runtime::Runtime,
+    directory: &Path,
+    elements: usize,
+) -> Result<f64, Box<dyn std::error::Error>> {
+    events.block_on(fastest(directory, "list", Duration::ZERO, 3, elements))?;
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
 /// Returns the time of the fastest run of a module.
@@ -92,13 +118,25 @@ async fn best(
     delay: Duration,
     runs: u32,
 ) -> Result<Duration, Box<dyn std::error::Error>> {
+    let elements = if name == "list" { ELEMENTS } else { 0 };
+    fastest(directory, name, delay, runs, elements).await
+}
+
+/// Returns the time of the fastest run of a module, with a list of so many elements.
+async fn fastest(
+    directory: &Path,
+    name: &str,
+    delay: Duration,
+    runs: u32,
+    elements: usize,
+) -> Result<Duration, Box<dyn std::error::Error>> {
     let finder = Finder::new(".", vec![directory.to_owned()], None);
     let provider = Arc::new(Model { info: ProviderInfo::new("bench", "one"), delay });
     let runtime = Runtime::builder().provider(provider).finder(finder).build()?;
     let module = runtime.load(ModuleRef::Name(name))?;
     let mut best = Duration::MAX;
     for _ in 0..runs {
-        let pages = vec!["A page."; if name == "list" { ELEMENTS } else { 0 }];
+        let pages = vec!["A page."; elements];
         let input = RunInput::Json(Value::from(serde_json::json!({"query": "why?", "pages": pages})));
         let started = Instant::now();
         let envelope = runtime.run(&module, input, RunOptions::default()).await;

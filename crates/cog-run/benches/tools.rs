@@ -1,7 +1,8 @@
-//! Measures the runtime's own time for a round of tool calls.
+//! Measures the runtime's own time for a round of tool calls, and for many tools.
 //!
 //! `cargo bench -p cog-run --bench tools` prints the processor time of a run with one round, of one with the same tools and
-//! no round, and the difference. It fails when a round takes more than [`MAX`] microseconds.
+//! no round, of one with [`MANY`] tools, and the differences. It fails when a round takes more than [`MAX`] microseconds, or the
+//! tools take more than [`MAX_MANY`].
 
 #![expect(
     clippy::print_stdout,
@@ -32,6 +33,9 @@ const ROUND: Duration = Duration::from_millis(300);
 const ROUNDS: u32 = 5;
 /// The maximum processor time of a round, in microseconds.
 const MAX: f64 = 200.0;
+/// The number of many tools, and the maximum processor time that they add to a run, in microseconds.
+const MANY: usize = 200;
+const MAX_MANY: f64 = 1_000.0;
 
 const MANIFEST: &str = "name: m
 version: 1.0.0
@@ -54,32 +58,36 @@ fn main() -> ExitCode {
     for (name, text) in [("module.yaml", MANIFEST), ("prompt.md", "Do it."), ("schema.json", SCHEMA)] {
         cog_module::files::write_atomic(&directory.path().join(name), text).unwrap();
     }
-    let measure = |has_round| {
-        let runtime = runtime(has_round);
+    let measure = |has_round, tools| {
+        let runtime = runtime(has_round, tools);
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
         best(|| events.block_on(run(&runtime, &module)))
     };
-    let (without, with) = (measure(false), measure(true));
+    let without = measure(false, 1);
+    let with = measure(true, 1);
+    let many = measure(false, MANY);
     println!("a run without a round {without:6.1} µs");
     println!("a run with a round    {with:6.1} µs");
     println!("the round             {:6.1} µs (maximum {MAX} µs)", with - without);
-    if with - without <= MAX { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("{MANY} tools             {:6.1} µs (maximum {MAX_MANY} µs)", many - without);
+    if with - without <= MAX && many - without <= MAX_MANY { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Creates a runtime with a tool, and a model that calls it twice at once, or not at all.
-fn runtime(has_round: bool) -> Runtime {
+/// Creates a runtime with tools, and a model that calls the first one twice at once, or not at all.
+fn runtime(has_round: bool, tools: usize) -> Runtime {
     let parameters = json!({ "type": "object", "required": ["a", "b"],
         "properties": { "a": { "type": "integer" }, "b": { "type": "string", "maxLength": 100 } } });
-    let tool = ToolInfo::new("look", "Looks.", &Value::from(parameters)).unwrap();
-    let tool = tool.function(async |arguments: Value, _| Ok(arguments));
     let mut info = ProviderInfo::new("in-process", "m");
     info.dialect = Dialect::OpenAiStrict;
-    Runtime::builder()
+    let mut builder = Runtime::builder()
         .provider(Arc::new(InProcess { info, has_round }))
-        .finder(Finder::new(".", Vec::new(), None))
-        .tool(Arc::new(tool))
-        .build()
-        .unwrap()
+        .finder(Finder::new(".", Vec::new(), None));
+    for number in 0..tools {
+        let name = if number == 0 { "look".to_owned() } else { format!("look_{number}") };
+        let tool = ToolInfo::new(name, "Looks.", &Value::from(parameters.clone())).unwrap();
+        builder = builder.tool(Arc::new(tool.function(async |arguments: Value, _| Ok(arguments))));
+    }
+    builder.build().unwrap()
 }
 
 async fn run(runtime: &Runtime, module: &Arc<Module>) {
