@@ -198,12 +198,9 @@ fn item(
     about: String,
     range: lsp::Range,
 ) -> lsp::CompletionItem {
-    let documentation = (!about.is_empty()).then(|| {
-        lsp::Documentation::MarkupContent(lsp::MarkupContent {
-            kind: lsp::MarkupKind::Markdown,
-            value: about,
-        })
-    });
+    let is_documented = !about.is_empty();
+    let about = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: about };
+    let documentation = is_documented.then_some(lsp::Documentation::MarkupContent(about));
     lsp::CompletionItem {
         label: text.clone(),
         kind: Some(kind),

@@ -166,13 +166,10 @@ impl Module {
 
     /// Returns the path of the calibrations; none if there is no directory for them.
     pub fn calibration_file(&self, state: Option<&Path>) -> Option<PathBuf> {
-        match &self.origin {
-            Origin::Directory(directory) => Some(directory.join(CalibrationFile::NAME)),
-            Origin::BuiltIn(shipped) => {
-                Some(state?.join("calibrations").join(format!("{}.json", shipped.name)))
-            }
-            Origin::Memory(_) => None,
+        if let Origin::BuiltIn(shipped) = &self.origin {
+            return Some(state?.join("calibrations").join(format!("{}.json", shipped.name)));
         }
+        self.origin.directory().map(|directory| directory.join(CalibrationFile::NAME))
     }
 
     /// Checks that [`Module::keep_calibration`] could store a calibration, before the calls, which cost money.

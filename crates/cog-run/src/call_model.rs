@@ -109,8 +109,9 @@ impl CallModel {
         provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
         preflight::window(provider.as_ref(), &request)?;
         let name = request::model_of(&request, provider.as_ref()).to_owned();
-        let input_tokens = preflight::estimate(&request, &name);
-        let mut call = OpenCall::new(budgets, module, Arc::clone(provider), &name, input_tokens, max_tokens)?;
+        let input = preflight::input_tokens(&request, &name, budgets);
+        let input_tokens = input.expected;
+        let mut call = OpenCall::new(budgets, module, Arc::clone(provider), &name, input, max_tokens)?;
         let counter = call.counter();
         request.on_retry = Some(RetryHook::new(move |_| counter.admit_retry()));
         let mut events = match provider.call(&request).await {

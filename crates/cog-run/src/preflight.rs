@@ -9,7 +9,7 @@ use cog_module::Module;
 use cog_provider::{ModelRequest, OFFLINE, Provider, ToolRequest};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Budget, Caller, media::MissingMedia, provider::COMPOSITION};
+use crate::{Budget, Caller, budget::InputTokens, media::MissingMedia, provider::COMPOSITION};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -217,6 +217,12 @@ pub(crate) fn window(provider: &dyn Provider, request: &ModelRequest) -> Result<
     };
     let size = Size::new(&counter, messages, tools);
     if size.total() <= window { Ok(()) } else { Err(size.error(provider, model, window, &counter, messages)) }
+}
+
+/// Returns the input tokens of a request. The most that there can be is only counted for a budget that reserves it.
+pub(crate) fn input_tokens(request: &ModelRequest, model: &str, budgets: &[Budget]) -> InputTokens {
+    let at_most = if budgets.iter().any(Budget::is_capped) { at_most(request, model) } else { 0 };
+    InputTokens { expected: estimate(request, model), at_most }
 }
 
 /// Returns an estimate of the tokens of a request: four bytes of text are a token.

@@ -1,5 +1,3 @@
-use std::fs;
-
 use crate::{EditedDirectory, testing::Directory, testing::MANIFEST};
 
 use super::*;
@@ -54,7 +52,7 @@ fn origin() -> (Directory, Origin) {
 fn places(mentions: &[Mention], field: &str) -> Vec<String> {
     let of_field = mentions.iter().filter(|mention| mention.fields == [field]);
     let text = of_field.map(|mention| {
-        let text = fs::read_to_string(&mention.file).unwrap();
+        let text = files::read_text(&mention.file, files::MAX_CASE).unwrap();
         let line = text.get(..mention.range.start).unwrap().lines().count().max(1);
         let name = mention.file.file_name().unwrap().to_string_lossy().into_owned();
         assert_eq!(text.get(mention.range.clone()), Some(last(field)), "{name}:{line}");

@@ -21,12 +21,7 @@ use tokio::{
 
 use super::{Driver, State};
 use crate::{
-    Budget, CancelReason, CheckViolation,
-    budget::{self, InputTokens},
-    clock,
-    events::OpenCall,
-    media::GeneratedMedia,
-    preflight, request,
+    CancelReason, CheckViolation, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request,
 };
 
 /// A reply with one timer for all its deadlines.
@@ -322,13 +317,7 @@ impl Driver {
             return Ok(());
         }
         let model = request::model_of(&run.request, run.provider.as_ref());
-        let input = InputTokens {
-            expected: preflight::estimate(&run.request, model),
-            at_most: match run.budgets.iter().any(Budget::is_capped) {
-                true => preflight::at_most(&run.request, model),
-                false => 0,
-            },
-        };
+        let input = preflight::input_tokens(&run.request, model, &run.budgets);
         let provider = Arc::clone(&run.provider);
         let module = &run.spec.module.manifest.name;
         let max_output = run.request.generation.max_tokens;

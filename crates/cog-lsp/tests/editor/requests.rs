@@ -1,4 +1,4 @@
-//! An editor at the other end of the connection.
+//! What an editor asks, and what it shows.
 
 #![expect(clippy::disallowed_methods, reason = "the tests write modules")]
 

@@ -1,0 +1,4 @@
+//! The language server with an editor at the other end of the connection.
+
+#[cfg(test)]
+mod requests;
