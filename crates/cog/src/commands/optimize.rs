@@ -140,7 +140,7 @@ impl Work<'_> {
         };
         let writer = match &with {
             Some(options) if !self.args.examples => {
-                Writer::Model { module: Arc::new(writer()?), options: options.clone() }
+                Writer::Model { module: Arc::new(writer()?), options: Box::new(options.clone()) }
             }
             _ => Writer::Examples,
         };
@@ -221,6 +221,7 @@ impl Work<'_> {
                     let values = std::iter::once(assertions).chain(example);
                     values.for_each(|value| strings(value.node(), &mut sources));
                 }
+                _ => {}
             }
         }
         sources

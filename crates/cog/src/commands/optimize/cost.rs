@@ -77,7 +77,7 @@ impl Costs {
         }
         if let Writer::Model { module, options } = &runner.writer {
             let input = largest_writer_input(runner.module, max);
-            let largest = runner.runtime.largest_run(module, input, options.clone()).await?;
+            let largest = runner.runtime.largest_run(module, input, (**options).clone()).await?;
             costs.step = costs.step.plus(largest.into());
         }
         Ok(costs)

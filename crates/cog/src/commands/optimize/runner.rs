@@ -43,7 +43,7 @@ pub(super) enum Writer {
         /// The module that it runs.
         module: Arc<Module>,
         /// The provider and the model.
-        options: RunOptions,
+        options: Box<RunOptions>,
     },
     /// Nobody: other cases are shown as examples.
     Examples,
@@ -286,6 +286,7 @@ fn example(case: &GoldenCase) -> Option<String> {
     let answer = match &case.expected {
         Expected::Exact(answer) => answer,
         Expected::Schemas { example, .. } | Expected::Assertions { example, .. } => example.as_ref()?,
+        _ => return None,
     };
     let data = match answer.get("ok").and_then(Node::as_bool) {
         Some(true) => answer.get("data")?,

@@ -57,7 +57,8 @@ struct Chance {
 
 impl Chance {
     fn new(seed: u64) -> Self {
-        let info = ProviderInfo { prices: Some("openai"), ..ProviderInfo::new("chance", "gpt-6-luna") };
+        let mut info = ProviderInfo::new("chance", "gpt-6-luna");
+        info.prices = Some("openai");
         Self { info, random: Mutex::new(Random(seed)), written: AtomicU64::new(0) }
     }
 }
@@ -131,7 +132,7 @@ impl Trial {
 
     /// Searches as the command does. Returns what was found, if the limits allowed a step, and what was spent.
     async fn search(&self, limits: Limits, steps: u32, seed: u64) -> Option<(Option<Found>, BudgetUsage)> {
-        let options = RunOptions { max_attempts: Some(1), ..RunOptions::default() };
+        let options = Box::new(RunOptions { max_attempts: Some(1), ..RunOptions::default() });
         let runner = self.runner(Writer::Model { module: Arc::new(writer().unwrap()), options });
         let budgets = Costs::measure(&runner, &self.split).await.unwrap().budgets(limits).ok()?;
         runner.budgets.replace(vec![budgets.search.clone(), budgets.total.clone()]);
