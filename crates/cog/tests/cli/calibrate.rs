@@ -185,7 +185,7 @@ fn report_as_a_page() {
     let page = place.read("report.html");
     for part in [
         "<title>cog calibrate: code-reviewer: 40 cases, 40 runs</title>",
-        "threshold 0.9",
+        "of them right",
         "default-src 'none'",
     ] {
         assert!(page.contains(part), "{part}: {page}");
@@ -198,7 +198,7 @@ fn report_as_a_page() {
     // All answers right and equally confident, and a single wrong one: no line has a width.
     for groups in [[(0.9, 3, 3)], [(1.0, 1, 0)]] {
         place.write("runs.jsonl", runs(&groups));
-        place.cog(&args[..4]).args(["--html", "report.html"]).output().unwrap();
+        place.cog(args[..4].iter().copied()).args(["--html", "report.html"]).output().unwrap();
         assert!(!place.read("report.html").contains("NaN"));
     }
 }
