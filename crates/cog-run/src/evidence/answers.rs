@@ -88,10 +88,11 @@ impl Answers {
     }
 }
 
-/// Returns whether the model answered, and its answer is wrong in form or was cut.
+/// Returns whether the model answered, and its answer is wrong in form, was cut, or was refused for its confidence.
 fn is_bad_answer(error: &ErrorBody) -> bool {
     match error.code {
-        ErrorCode::Standard(code) => code == Code::TokenLimit || code.as_str().starts_with("E3"),
+        ErrorCode::Standard(Code::TokenLimit | Code::LowConfidence) => true,
+        ErrorCode::Standard(code) => code.as_str().starts_with("E3"),
         _ => true,
     }
 }

@@ -152,6 +152,7 @@ impl Others<'_> {
             is_tool: true,
             is_nested: true,
             is_uncached: self.context.is_uncached,
+            is_calibration: self.context.is_calibration,
             ..RunContext::default()
         }
     }
