@@ -137,7 +137,7 @@ impl Editor {
     }
 
     /// Closes the connection without a word, and returns whether the server ends.
-    async fn is_gone_after_close(self) -> bool {
+    async fn ends_after_close(self) -> bool {
         let Self { to, from, server, .. } = self;
         drop(to);
         drop(from);
@@ -360,5 +360,5 @@ async fn server_ends_with_the_connection() {
     let (place, directory) = module();
     let mut editor = Editor::start(place.path()).await;
     editor.open(&directory.join("prompt.md"), "new").await;
-    assert!(editor.is_gone_after_close().await);
+    assert!(editor.ends_after_close().await);
 }
