@@ -1,6 +1,5 @@
 //! MCP servers that require OAuth: signing in, renewing tokens, and what goes wrong.
 
-#![expect(clippy::disallowed_methods, reason = "tests look at the files that a command wrote")]
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
