@@ -71,7 +71,7 @@ async fn questions_are_within_the_budgets_of_the_run() {
     let envelope = setup.run_with(options).await;
     assert_eq!(code(&envelope), Some("E4002"));
     assert_eq!(setup.provider.requests().len(), 2, "the round and one question");
-    setup = asking(2, 2);
+    setup = asking(2, 1);
     setup.limits.max_tokens = Some(50);
     let envelope = setup.run().await;
     assert_eq!(setup.provider.requests().len(), 3, "one question spends what is allowed: {envelope:?}");
