@@ -4,7 +4,7 @@ use cog_spec::{Ask, Code, ErrorBody, Form};
 use crate::{
     confidence, form,
     plan::PreparedRun,
-    preflight,
+    provider,
     request::{self, form_of},
 };
 
@@ -51,7 +51,7 @@ impl PreparedRun {
             let message = format!("the parts of {name} give its answer, so it is asked in no form");
             return Err(ErrorBody::new(Code::InvalidInput, message).suggest(why_parts));
         }
-        if !preflight::calls_model(plan.provider.as_ref()) {
+        if !provider::calls_model(plan.provider.as_ref()) {
             let message = format!("no model is called, and {why_sample}");
             return Err(ErrorBody::new(Code::ProviderUnavailable, message)
                 .with_recoverable(false)

@@ -10,7 +10,7 @@ use cog_provider::{ModelRequest, Provider, RetryHook};
 use cog_spec::{Code, ErrorBody, FinishReason, Generation, ModelEvent, Usage};
 use futures_util::StreamExt as _;
 
-use crate::{Budget, budget::OpenCall, clock, preflight, request};
+use crate::{Budget, budget::OpenCall, clock, provider, request_size};
 
 /// The questions that one call of a tool may ask.
 const MAX_QUESTIONS: usize = 10;
@@ -35,7 +35,7 @@ impl RunModel {
         budgets: &[Budget],
         module: &str,
     ) -> Option<Self> {
-        if !preflight::calls_model(provider.as_ref()) {
+        if !provider::calls_model(provider.as_ref()) {
             return None;
         }
         let request = ModelRequest {
@@ -107,9 +107,9 @@ impl CallModel {
         request.generation = generation.or(&request.generation);
         request.generation.max_tokens = max_tokens;
         provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
-        preflight::window(provider.as_ref(), &request)?;
-        let name = request::model_of(&request, provider.as_ref()).to_owned();
-        let input = preflight::input_tokens(&request, &name, budgets);
+        request_size::window(provider.as_ref(), &request)?;
+        let name = provider.info().model_or_default(&request.model).to_owned();
+        let input = request_size::input_tokens(&request, &name, budgets);
         let input_tokens = input.expected;
         let mut call = OpenCall::new(budgets, module, Arc::clone(provider), &name, input, max_tokens)?;
         let counter = call.counter();

@@ -25,7 +25,7 @@ use crate::{
     events,
     media::{self, CitedMedia, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
-    preflight, request,
+    provider, request, request_size,
     stream::ChunkQueue,
     tools::Round,
 };
@@ -232,7 +232,7 @@ impl Driver {
     fn check_size(&mut self) -> Result<(), ErrorBody> {
         match std::mem::replace(&mut self.is_sized, true) {
             true => Ok(()),
-            false => preflight::window(self.run.provider.as_ref(), &self.run.request),
+            false => request_size::window(self.run.provider.as_ref(), &self.run.request),
         }
     }
 
@@ -243,7 +243,7 @@ impl Driver {
         if is_lost && self.run.others.is_empty() {
             return self.lose_reply(assembler, self.error_of(error)); // the model may have worked
         }
-        let refused = match is_lost && preflight::calls_model(self.run.provider.as_ref()) {
+        let refused = match is_lost && provider::calls_model(self.run.provider.as_ref()) {
             true => {
                 assembler.add_lost_call(&self.estimate());
                 self.counted.take().and_then(OpenCall::lose)
@@ -378,7 +378,7 @@ impl Driver {
 
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
         // The provider charges also for a reply that ended early, or that was stopped at its first violation.
-        if assembler.is_unfinished() && preflight::calls_model(self.run.provider.as_ref()) {
+        if assembler.is_unfinished() && provider::calls_model(self.run.provider.as_ref()) {
             assembler.lose_reply(self.estimate());
         }
         // Before the tool calls, whose limits compare the tokens and the cost so far.
@@ -464,7 +464,7 @@ impl Driver {
 
     /// Ends a run whose reply did not arrive, or only in part.
     fn lose_reply(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
-        if preflight::calls_model(self.run.provider.as_ref()) {
+        if provider::calls_model(self.run.provider.as_ref()) {
             assembler.lose_reply(self.estimate());
         }
         self.fail(assembler, error)
@@ -474,7 +474,7 @@ impl Driver {
     fn estimate(&self) -> Usage {
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
-        let input_tokens = preflight::estimate(&self.run.request, model);
+        let input_tokens = request_size::estimate(&self.run.request, model);
         budget::estimate(provider.info(), model, input_tokens, self.output_bytes)
     }
 }

@@ -6,7 +6,7 @@
 //
 // `pipeline` is the story of one run, in order: the input is checked (`input`, `module_context`), media are opened (`media`),
 // the prompt is filled (`prompt`, `compiled`), the form in which the model is asked is chosen (`form`), the request is built
-// (`request`), the providers are planned (`plan`, `preflight`), and `drive` takes over. It calls the providers and passes their
+// (`request`, `request_size`), the providers are planned (`plan`, `preflight`), and `drive` takes over. It calls the providers and passes their
 // events on; chunks leave through `stream`.
 //
 // `evidence` puts a run around several: it compares their answers, and collects what else supports the answer.
@@ -60,6 +60,7 @@ pub mod provider;
 mod providers;
 mod rendered;
 mod request;
+mod request_size;
 mod runtime;
 mod runtime_state;
 mod session;

@@ -111,3 +111,8 @@ where
         Box::pin(async { reply.await.map(|reply| reply.into().0) })
     }
 }
+
+/// Returns whether a provider calls a model.
+pub(crate) fn calls_model(provider: &dyn Provider) -> bool {
+    !matches!(&*provider.info().name, cog_provider::OFFLINE | COMPOSITION)
+}

@@ -8,7 +8,7 @@ use cog_spec::{Dialect, ErrorBody, Form, RationalePlace, Warning, WarningCode};
 use crate::{
     budget,
     plan::{Plan, PreparedRun},
-    preflight, prompt, request,
+    prompt, request, request_size,
 };
 
 /// The request that a run would send. Each media item is shortened to its first bytes.
@@ -110,7 +110,7 @@ impl PreparedRun {
         let (provider, request) = (plan.provider.as_ref(), &plan.request);
         let model = request::model_of(request, provider);
         let is_explained = self.rules.form.rationale == RationalePlace::Afterwards;
-        let input = preflight::at_most(request, model);
+        let input = request_size::at_most(request, model);
         let output = request.generation.max_tokens.unwrap_or(budget::RESERVED_OUTPUT);
         let first = budget::price(provider, model, input, output);
         // The second call sees the answer, and a sentence about what to explain.

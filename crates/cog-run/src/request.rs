@@ -15,7 +15,7 @@ use crate::{
     events::Listeners,
     form::{self, AskedModel, Choice},
     input::CheckedInput,
-    preflight, prompt,
+    prompt, request_size,
     tools::{ToolSet, VendorTools, fit_media},
 };
 
@@ -98,7 +98,7 @@ impl RequestSpec {
         let output = self.output(provider, model);
         let messages = prompt::conversation(&self.module, output.as_deref(), input, &self.texts, Vec::new())?;
         let mut request = self.request_for(provider, model, messages, timeout);
-        match preflight::window(provider, &request) {
+        match request_size::window(provider, &request) {
             Err(error) if others.is_empty() => return Err(error),
             _ => {} // the driver falls back to a provider with a larger window
         }

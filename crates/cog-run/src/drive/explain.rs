@@ -13,7 +13,7 @@ use super::{
     Driver,
     reply::{Arrived, Called, Reply, is_lost},
 };
-use crate::{clock, compiled::grammar, preflight, request};
+use crate::{clock, compiled::grammar, provider, request};
 
 /// What the model is asked once its answer is known.
 const QUESTION: &str = "Explain in one or two sentences why this is the answer.";
@@ -65,7 +65,7 @@ impl Driver {
     /// The run was cancelled, or its time has passed.
     pub(super) async fn explain(&mut self, pending: &mut PendingReply) -> Result<(), ErrorBody> {
         let Some(answer) = pending.unexplained() else { return Ok(()) };
-        if !preflight::calls_model(self.run.provider.as_ref()) {
+        if !provider::calls_model(self.run.provider.as_ref()) {
             return Ok(());
         }
         let request = self.request_for_rationale(&answer);

@@ -21,7 +21,8 @@ use tokio::{
 
 use super::{Driver, State};
 use crate::{
-    CancelReason, CheckViolation, budget, clock, events::OpenCall, media::GeneratedMedia, preflight, request,
+    CancelReason, CheckViolation, budget, clock, events::OpenCall, media::GeneratedMedia, provider, request,
+    request_size,
 };
 
 /// A reply with one timer for all its deadlines.
@@ -250,7 +251,7 @@ impl Driver {
     /// Starts what reports a call to a model.
     fn open_call(&mut self) {
         let run = &self.run;
-        self.call = match preflight::calls_model(run.provider.as_ref()) {
+        self.call = match provider::calls_model(run.provider.as_ref()) {
             true => OpenCall::start(&run.scope, run.provider.info(), &run.request),
             false => None,
         };
@@ -313,11 +314,11 @@ impl Driver {
     /// E4002 if a budget is spent.
     pub(super) fn admit(&mut self) -> Result<(), ErrorBody> {
         let run = &self.run;
-        if run.budgets.is_empty() || !preflight::calls_model(run.provider.as_ref()) {
+        if run.budgets.is_empty() || !provider::calls_model(run.provider.as_ref()) {
             return Ok(());
         }
         let model = request::model_of(&run.request, run.provider.as_ref());
-        let input = preflight::input_tokens(&run.request, model, &run.budgets);
+        let input = request_size::input_tokens(&run.request, model, &run.budgets);
         let provider = Arc::clone(&run.provider);
         let module = &run.spec.module.manifest.name;
         let max_output = run.request.generation.max_tokens;
@@ -340,7 +341,7 @@ impl Driver {
 
     /// Makes this attempt the last one if a budget is spent, so that a failure of the answer is not lost.
     pub(super) fn limit_attempts(&self, assembler: &mut Assembler) {
-        if !preflight::calls_model(self.run.provider.as_ref()) {
+        if !provider::calls_model(self.run.provider.as_ref()) {
             return;
         }
         if let Some(error) = self.run.budgets.iter().find_map(|budget| budget.check().err()) {

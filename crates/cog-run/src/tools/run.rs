@@ -28,7 +28,7 @@ use crate::{
     events::{self, CallTime, RunScope},
     input::CheckedInput,
     parts_state::CompositionState,
-    preflight,
+    provider,
     stream::ChunkQueue,
     tool::{ToolContext, ToolError, ToolProgress},
 };
@@ -316,7 +316,7 @@ impl ToolRun {
     /// E4001 if it is unknown.
     pub(crate) fn check_price(&self, provider: &dyn Provider, model: &str) -> Result<(), ErrorBody> {
         let info = provider.info();
-        if self.limits.max_cost.is_none() || !preflight::calls_model(provider) {
+        if self.limits.max_cost.is_none() || !provider::calls_model(provider) {
             return Ok(());
         }
         let model = info.model_or_default(model);
