@@ -226,7 +226,6 @@ mod tests {
             (b"RF64\xff\xff\xff\xffWAVEds64", Some("audio/x-rf64")),
             (b"%PDF-1.7\n", Some("application/pdf")),
             (b"Content-Length: 9\r\n\r\n%PDF-1.7\n1 0 obj", Some("application/pdf")),
-            (b"A PDF begins with\n%PDF-1.7\n", None),
             (b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", Some("video/quicktime")),
             (b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", Some("video/mp4")),
             (b"", None),

@@ -57,10 +57,16 @@ impl Suggestions {
             .into_iter()
             .take_while(|_| self.spend())
             .filter(|candidate| *candidate != text)
-            .filter(|candidate| {
-                self::length(candidate).is_some_and(|other| other.abs_diff(length) <= allowance)
+            .filter_map(|candidate| {
+                let other = self::length(candidate)?;
+                let name = self::plain(candidate);
+                let distance = match begins_like(&plain, &name) {
+                    true => 1,
+                    false if other.abs_diff(length) > allowance => return None,
+                    false => strsim::osa_distance(&plain, &name),
+                };
+                Some((distance, candidate))
             })
-            .map(|candidate| (strsim::osa_distance(&plain, &self::plain(candidate)), candidate))
             .filter(|(distance, _)| *distance <= allowance)
             .min_by_key(|(distance, _)| *distance)
             .map(|(_, candidate)| candidate)
@@ -77,6 +83,12 @@ impl Suggestions {
 fn length(text: &str) -> Option<usize> {
     let length = text.chars().take(MAX_LENGTH + 1).count();
     (length <= MAX_LENGTH).then_some(length)
+}
+
+/// Returns whether one name is the beginning of the other, as `timeout` is of `timeout_ms`.
+fn begins_like(one: &str, other: &str) -> bool {
+    const MIN_LENGTH: usize = 4;
+    one.len().min(other.len()) >= MIN_LENGTH && (one.starts_with(other) || other.starts_with(one))
 }
 
 /// Returns a name in lower case with `_` for `-`.
@@ -127,6 +139,10 @@ mod tests {
             ("code-reviwer", "code-reviewer"),
             ("text_critic", "text-critic"),
             ("promt.md", "prompt.md"),
+            // One is the beginning of the other.
+            ("timeout", "timeout_ms"),
+            ("stream", "streaming"),
+            ("execute", "exec"),
         ] {
             assert_eq!(nearest(text, [near]), Some(near), "{text}");
         }
