@@ -187,6 +187,7 @@ const ROUNDING: &[(&str, &str)] = &[
     ("crates/cog-run/src/tool.rs", "the schema of arguments"),
     ("crates/cog-schema/src/engine/tree.rs", "a value in the message of a violation"),
     ("crates/cog-server/src/vendor_api/request.rs", "a schema"),
+    ("crates/cog/src/commands/test/add.rs", "a golden case in the form of an imported one"),
     ("crates/cog/src/commands/test/answer.rs", "the difference of two answers on a terminal"),
     ("crates/cog/src/commands/test/import.rs", "golden cases in the file of another program"),
 ];

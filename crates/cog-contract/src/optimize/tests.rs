@@ -108,7 +108,7 @@ proptest! {
     /// Whatever stands around it, and however it is written.
     #[test]
     fn copied_text_is_always_refused(
-        words in prop::collection::vec("[a-zäöß0-9]{1,8}", 5..12),
+        words in prop::collection::vec("[a-zäö0-9]{1,8}", 5..12),
         start in 0_usize..100,
         around in "[A-Za-z .]{0,40}",
         separators in prop::collection::vec(prop::sample::select(vec![" ", ", ", "\n", " - ", "\t", "; ", "/", " **"]), 12),
@@ -120,8 +120,6 @@ proptest! {
             copy += &if upper { word.to_uppercase() } else { word.clone() };
             copy += separator;
         }
-        // `ß` becomes two letters, which a reader does not take for the same word.
-        prop_assume!(!upper || !copy.contains("SS") && !words.iter().any(|word| word.contains('ß')));
         let text = with(&format!("{around} {copy}{around}"));
         prop_assert!(matches!(refused(&text, &[&words.join(" ")]), Err(Refusal::Copied(_))), "{}", text);
     }

@@ -10,10 +10,13 @@ use cog_provider::{
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{
-    Runtime,
+    RunOptions, Runtime,
+    events::RunEvents,
+    feedback::Feedback,
     sessions::{SessionSettings, Sessions},
 };
-use cog_server::{MediaStore, Server, ServerSettings};
+use cog_server::{FeedbackReceipt, MediaStore, RunRecords, Server, ServerSettings};
+use cog_spec::ErrorBody;
 use cog_testkit::{Mock, Reply, Wire};
 use reqwest::{RequestBuilder, Response};
 use tempfile::TempDir;
@@ -45,6 +48,29 @@ pub(crate) struct Stage {
     pub(crate) served: JoinHandle<Result<(), cog_server::SetupError>>,
     _directory: TempDir,
 }
+
+/// A log without runs: labels are read, and belong to none.
+struct NoRuns;
+
+impl RunRecords for NoRuns {
+    fn listener(&self, _: &str, _: &RunOptions) -> Arc<dyn RunEvents> {
+        Arc::new(Silent)
+    }
+
+    fn label(
+        &self,
+        _: &str,
+        _: &str,
+        _: Feedback,
+        _: &dyn Fn(&str, &Feedback) -> Result<(), ErrorBody>,
+    ) -> Result<Option<FeedbackReceipt>, ErrorBody> {
+        Ok(None)
+    }
+}
+
+struct Silent;
+
+impl RunEvents for Silent {}
 
 impl Stage {
     /// Starts a stage whose model returns valid answers.
@@ -100,7 +126,8 @@ impl Stage {
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
         let media = MediaStore::new(settings.uploads.clone(), None);
         let runtime = runtime(&mock, &directory, &media);
-        let server = Server::new(settings, runtime, sessions).with_media(media);
+        let server =
+            Server::new(settings, runtime, sessions).with_media(media).with_records(Arc::new(NoRuns));
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(server.serve(listener, async {

@@ -57,6 +57,9 @@ pub(crate) struct CalibrateArgs {
     /// Check the stored calibrations: fails if one is stale, has too few cases, or differs from recent runs
     #[arg(long)]
     pub(crate) check: bool,
+    /// Also write the report with its plots to this file, as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Maximum number of cases to run at the same time
     #[arg(long, short, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) jobs: u32,
@@ -67,9 +70,6 @@ pub(crate) struct CalibrateArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
-    /// Also write the report with its plots to this file, as one HTML page
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
 }

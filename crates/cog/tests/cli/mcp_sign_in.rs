@@ -1,6 +1,5 @@
 //! MCP servers that require OAuth: signing in, renewing tokens, and what goes wrong.
 
-
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,

@@ -42,6 +42,16 @@ fn written(prompt: &str) -> Reply {
 const PROMPT: &str = "Sort the message into a queue.\n\nMessage: $ARGUMENTS\n";
 const RULE: &str = "Refunds belong to billing.";
 
+/// Prices of the models: the servers of the tests are not those of the vendors, which have list prices.
+const PRICES: &str = "\
+[providers.openai.prices.gpt-6-luna]
+input = 0.25
+output = 2
+[providers.mistral.prices.mistral-large-latest]
+input = 2
+output = 6
+";
+
 /// A module that sorts messages. Without the rule in its prompt, messages about refunds are sorted wrongly, a third of all.
 fn sorting(cases: usize, strong: Vec<Reply>) -> Scene {
     let place = Place::new();
@@ -63,7 +73,8 @@ fn sorting(cases: usize, strong: Vec<Reply>) -> Scene {
     place
         .write("m/module.yaml", manifest)
         .write("m/prompt.md", PROMPT)
-        .write("m/schema.json", schema.to_string());
+        .write("m/schema.json", schema.to_string())
+        .write(".config/cog/config.toml", PRICES);
     for case in 0..cases {
         let refund = case % 3 != 0;
         let text = match refund {
@@ -346,6 +357,7 @@ fn planted_faults_of_shipped_modules_are_repaired() {
 
 fn repair(fault: &Fault) -> Result<(), String> {
     let place = Place::new();
+    place.write(".config/cog/config.toml", PRICES);
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules").join(fault.module);
     copy(&shipped, &place.path().join("m"));
     let complete = place.read("m/prompt.md");

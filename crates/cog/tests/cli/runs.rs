@@ -358,15 +358,18 @@ fn test_replays_recording_without_key() {
 }
 
 /// As on a full disk: the answer is paid for, and the recording is incomplete.
+#[cfg(target_os = "linux")]
 #[test]
 fn answer_that_cannot_be_recorded_is_printed() {
     let place = Place::new();
-    place.write("tape/0001.ndjson", "in the way");
+    // The path of the directory has 4,088 bytes, and no path may have more than 4,095.
+    let tape = format!("tape{}/{}", format!("/{}", "a".repeat(200)).repeat(20), "a".repeat(63));
     let mock = Mock::start([Reply::text(REPLY)]);
-    let run = ["run", "code-reviewer", "--args", "x = 1", "--model", "m", "--record", "tape"];
+    let run = ["run", "code-reviewer", "--args", "x = 1", "--model", "m", "--record", &tape];
     let output = asking(&place, &mock, &run).output().unwrap();
     assert_eq!((output.status.code(), &json(&output)["ok"]), (Some(1), &true.into()), "{}", stderr(&output));
-    assert!(stderr(&output).contains("error[E4001]: cannot use the cassette tape/0001.json: "));
+    assert!(stderr(&output).contains("error[E4001]: cannot use the cassette tape/"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("/0001.json: "), "{}", stderr(&output));
 }
 
 #[test]

@@ -209,6 +209,11 @@ const TUTORIALS: [Tutorial; 5] = [
     },
 ];
 
+/// Prices of the models: the server of the test is not the one of the vendor, which has list prices.
+const PRICES: &str = "mkdir -p ~/.config/cog
+printf '[providers.openai.prices.\"gpt-6-*\"]\ninput = 1\noutput = 4\n' > ~/.config/cog/config.toml
+";
+
 /// Files that the preparations name.
 const FILES: &str = r#"
     cat > template.json <<'END'
@@ -269,7 +274,7 @@ fn failure(all: &[Block], block: &Block, commands: &[Command]) -> Option<String>
     let preparations = PREPARATIONS.iter().filter(|(part, _)| block.text.contains(part));
     let preparations: String = preparations.map(|(_, script)| format!("{script}\n")).collect();
     let lines: String = commands.iter().map(line).collect();
-    let script = format!("{FILES}{}{preparations}{lines}{STOP}", fences.collect::<String>());
+    let script = format!("{PRICES}{FILES}{}{preparations}{lines}{STOP}", fences.collect::<String>());
     // Programs listen at the ports of the pages, so others are taken.
     let script = script.replace("9797", &free_port().to_string());
     let output = match WITH_PROVIDER.iter().any(|part| block.text.contains(part)) {
@@ -290,7 +295,7 @@ fn failure_of_tutorial(tutorial: &Tutorial, blocks: &[Block]) -> Option<String> 
         requests.iter().fold(reply, |reply, text| reply.when(*text))
     });
     let mock = Mock::start(answers);
-    let mut script = format!("export OPENAI_BASE_URL={}\n", mock.base_url(Wire::OpenAi));
+    let mut script = format!("export OPENAI_BASE_URL={}\n{PRICES}", mock.base_url(Wire::OpenAi));
     for block in blocks {
         match &block.file {
             Some(path) => {

@@ -95,7 +95,7 @@ fn answer_with_a_warning_is_accepted() {
     let rules = with_checks(&[("note_sum", "sum($.data.items[*].amount) == $.data.total")]);
     let answer = answer_text(&rules, WRONG);
     assert_eq!(answer["ok"], true);
-    assert_eq!(answer["meta"]["warnings"][0]["code"], "W3011");
+    assert_eq!(answer["_warnings"][0]["code"], "W3011");
 }
 
 #[test]
