@@ -60,14 +60,13 @@ impl Suggestions {
             .filter_map(|candidate| {
                 let other = self::length(candidate)?;
                 let name = self::plain(candidate);
-                let distance = match begins_like(&plain, &name) {
-                    true => 1,
-                    false if other.abs_diff(length) > allowance => return None,
-                    false => strsim::osa_distance(&plain, &name),
-                };
+                let is_close = other.abs_diff(length) <= allowance;
+                let distance = is_close.then(|| strsim::osa_distance(&plain, &name));
+                // A name with the same beginning is the last choice.
+                let close = distance.filter(|distance| *distance <= allowance);
+                let distance = close.or_else(|| begins_like(&plain, &name).then_some(allowance))?;
                 Some((distance, candidate))
             })
-            .filter(|(distance, _)| *distance <= allowance)
             .min_by_key(|(distance, _)| *distance)
             .map(|(_, candidate)| candidate)
     }
@@ -146,6 +145,7 @@ mod tests {
         ] {
             assert_eq!(nearest(text, [near]), Some(near), "{text}");
         }
+        assert_eq!(nearest("network_alowed", ["network", "network_allowed"]), Some("network_allowed"));
         // A common beginning does not make names similar.
         for (text, far) in [
             ("ticket-triage", "text-writer"),

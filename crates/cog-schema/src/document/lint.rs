@@ -73,7 +73,8 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
     let problems = findings.map(|finding| SchemaError {
         pointer: format!("{root}{}", finding.at),
         message: format!("not valid JSON Schema (Draft-07): {}", finding.message),
-        suggestion: finding.suggestion.or_else(|| advice(schema, &finding.at, &finding.rule)),
+        // The type of another language is known, and need not be similar.
+        suggestion: advice(schema, &finding.at, &finding.rule).or(finding.suggestion),
     });
     problems.collect()
 }

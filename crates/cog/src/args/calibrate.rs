@@ -67,11 +67,11 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     #[command(flatten)]
+    pub(crate) format: ListFormat,
+    #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
-    #[command(flatten)]
-    pub(crate) format: ListFormat,
 }
 
 pub(super) fn share(text: &str) -> Result<f64, &'static str> {

@@ -104,9 +104,9 @@ pub(crate) struct OptimizeArgs {
     #[arg(long)]
     pub(crate) apply: bool,
     #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    #[command(flatten)]
     pub(crate) format: ListFormat,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 /// A provider and, if it is not its default, its model.
