@@ -236,7 +236,7 @@ Examples:
   cog run code-reviewer input.json | jq .data.issues
   git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
   cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
-  cog run sentiment-classifier --args \"Great!\" --evidence agreement=5
+  cog run code-reviewer --args \"eval(input())\" --evidence agreement=5
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape

@@ -26,18 +26,23 @@ fn examples_in_help_work() {
     assert!(failed.is_empty(), "{} of {tried} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Whether an example needs the batch interface of a vendor, workers, a server, or a terminal. The command-line tests `batch::via` and
-/// `serve` and the tests `nats::batches` and `mcp_odd` run these commands.
+/// Whether an example needs the batch interface of a vendor, workers, a server, a terminal, prices, or a trusted directory. The
+/// command-line tests `batch::via`, `serve`, `mcp_sign_in`, `optimize` and `gate` and the tests `nats::batches` and `mcp_odd` run
+/// these commands.
 fn needs_others(example: &str) -> bool {
     let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
     let needs_queue = example.starts_with("cog batch status") || example.starts_with("cog jobs ");
-    let needs_server = ["cog mcp tools", "cog mcp call"].iter().any(|start| example.starts_with(start));
+    let needs_server = ["cog mcp tools", "cog mcp call", "cog mcp login", "cog mcp logout"]
+        .iter()
+        .any(|start| example.starts_with(start));
     needs_server
         || needs_workers
         || needs_queue
         || example.contains("--via ")
         || example.starts_with("cog healthcheck")
         || example.starts_with("cog review")
+        || example.starts_with("cog optimize")
+        || example.starts_with("cog calibrate my-module --check")
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.
