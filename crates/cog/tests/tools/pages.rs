@@ -95,7 +95,6 @@ const PREPARATIONS: &[(&str, &str)] = &[
     ),
     ("cog test --all --provider openai", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("cog batch my-module cases.csv", "cog new my-module; printf 'id,query,truth\n1,When?,Nine\n2,Where?,Here\n' > cases.csv"),
-    ("-o report.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("--baseline before.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("cog insights my-module", "cog new my-module"),
     ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence2 > runs.jsonl"),
