@@ -8,7 +8,7 @@ use axum::{
 };
 use cog_json::Value;
 use cog_run::{ModuleRef, feedback::Feedback};
-use cog_spec::{Code, ErrorBody};
+use cog_spec::Code;
 
 use crate::{
     answer,
@@ -36,7 +36,6 @@ const MAX_SHOWN: usize = 60;
     responses(
         (status = 200, description = "The label is stored", body = ref("#/components/schemas/FeedbackReceipt")),
         (status = 413, description = "E1005: the corrected answer or the note is too large", body = ref("#/components/schemas/Envelope")),
-        (status = 422, description = "E1000: the body is not JSON", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
@@ -51,8 +50,10 @@ pub(crate) async fn create(
     let Some(records) = app.records.clone() else { return Err(not_logged()) };
     let (parts, body) = request.into_parts();
     let feedback = request::read(&app, &client, &parts.headers, body, |body: Bytes, _| {
-        let value = Value::parse_bytes(&body)
-            .map_err(|error| ErrorBody::new(Code::ParseError, format!("the body is not JSON: {error}")))?;
+        let value = Value::parse_bytes(&body).map_err(|error| {
+            ApiError::new(Code::ParseError, format!("the body is not JSON: {error}"))
+                .with_status(StatusCode::BAD_REQUEST)
+        })?;
         Ok::<_, ApiError>(Feedback::read(value.node())?)
     })
     .await?;
