@@ -99,7 +99,9 @@ impl Feedback {
     /// E1004 for an unknown label, and the errors of [`Feedback::new`].
     pub fn read(node: Node<'_>) -> Result<Self, ErrorBody> {
         if !node.is_object() {
-            return Err(ErrorBody::new(Code::TypeMismatch, "the feedback must be a JSON object").suggest(FORM));
+            return Err(
+                ErrorBody::new(Code::TypeMismatch, "the feedback must be a JSON object").suggest(FORM)
+            );
         }
         if let Some((key, _)) = node.members().find(|(key, _)| !["label", "data", "note"].contains(key)) {
             let key: String = key.chars().take(60).collect();
