@@ -95,7 +95,7 @@ impl Feedback {
     /// Reads `{"label", "data"?, "note"?}`.
     ///
     /// # Errors
-    /// E1000 if it is not an object, E1001 for an unknown member, E1002 without `label`, E1003 for a value of another type,
+    /// E1001 for an unknown member, E1002 without `label`, E1003 for a value of another type or if it is not an object,
     /// E1004 for an unknown label, and the errors of [`Feedback::new`].
     pub fn read(node: Node<'_>) -> Result<Self, ErrorBody> {
         if !node.is_object() {
@@ -187,7 +187,7 @@ mod tests {
             (r#"{"label": "wrong", "note": 1}"#, "E1003"),
             (r#"{"lable": "wrong"}"#, "E1001"),
             ("{}", "E1002"),
-            ("[]", "E1000"),
+            ("[]", "E1003"),
         ];
         for (text, expected) in cases {
             assert_eq!(code(text), expected, "{text}");
