@@ -11,7 +11,7 @@ use unicode_normalization::{UnicodeNormalization as _, char::canonical_combining
 /// use cog_rules::SearchText;
 ///
 /// let page = SearchText::new("Revenue in-\ncreased by  20%.");
-/// assert_eq!(page.find("revenue increased"), Some(0..18));
+/// assert_eq!(page.find("revenue increased"), Some(0..19));
 /// assert_eq!(page.find("crease"), None); // a part of a word
 /// ```
 #[derive(Debug, Clone, Default)]

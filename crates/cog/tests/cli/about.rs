@@ -62,7 +62,8 @@ fn misspelt_arguments_name_what_is_near() {
         (&["run", "--modle", "x"], Some("'--model'")),
         (&["run", "m", "--provider", "opneai"], Some("'openai'")),
         (&["deploy"], None),
-        (&["run", "--model-of-mine", "x"], None),
+        (&["run", "--model-of-mine", "x"], Some("'--model'")),
+        (&["run", "--frobnicate", "x"], None),
         (&["run", "m", "--provider", "google"], None),
     ] {
         let output = Place::new().cog(arguments.iter().copied()).output().unwrap();

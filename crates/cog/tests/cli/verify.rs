@@ -31,13 +31,13 @@ fn answer_that_fails_a_check_of_its_module() {
     let manifest = "cognitive/modules/invoice/module.yaml";
     let checks = "checks:
   - name: known_rationale
-    that: contains($.input.query, $.data.rationale)
+    that: contains($.input.text, $.data.rationale)
   - name: long_rationale
     that: length($.data.rationale) > 100
 ";
     place.write(manifest, format!("{}{checks}", place.read(manifest)));
-    place.write("input.json", r#"{"query": "Bill of Acme, 3 EUR."}"#);
-    place.write("answer.json", r#"{"total": 3, "rationale": "It says so."}"#);
+    place.write("input.json", r#"{"text": "Bill of Acme, 3 EUR."}"#);
+    place.write("answer.json", r#"{"name": "Acme", "date": null, "amount": 3, "rationale": "It says so."}"#);
     let verify = ["verify", "answer.json", "--kind", "answer", "--module", "invoice"];
     snapshot!(place.cog(verify));
     snapshot!(place.cog(verify).args(["--input", "input.json"]));

@@ -136,7 +136,7 @@ fn invalid_feedback_is_refused() {
     let stage = Stage::start(LOGGED);
     let trace = stage.run("");
     for (body, status, code) in [
-        ("{", 422, "E1000"),
+        ("{", 400, "E1000"),
         (r#"{"label": "perhaps"}"#, 400, "E1004"),
         (r#"{"label": "corrected"}"#, 400, "E1002"),
         (r#"{"label": "corrected", "data": {"verdict": "perhaps"}}"#, 400, "E1001"),
