@@ -488,8 +488,10 @@ fn index(token: &str) -> Option<usize> {
 
 /// Compares without recursion, so that no depth can exhaust the stack.
 fn equal<'a, 'b>(left: Node<'a>, right: Node<'b>) -> bool {
-    let mut pairs = vec![(left, right)];
-    while let Some((left, right)) = pairs.pop() {
+    // Two scalars, the usual case, are compared without an allocation.
+    let mut pairs = Vec::new();
+    let mut next = Some((left, right));
+    while let Some((left, right)) = next {
         let same = match (left.kind(), right.kind()) {
             (Kind::Array, Kind::Array) => left.len() == right.len() && push_elements(left, right, &mut pairs),
             (Kind::Object, Kind::Object) => {
@@ -503,6 +505,7 @@ fn equal<'a, 'b>(left: Node<'a>, right: Node<'b>) -> bool {
         if !same {
             return false;
         }
+        next = pairs.pop();
     }
     true
 }

@@ -15,12 +15,11 @@ mod values;
 
 use std::{
     fmt,
-    ops::{Bound, Range},
+    ops::{Bound, Deref, Range},
 };
 
 use cog_json::Node;
 
-use self::values::Interval;
 pub(crate) use self::{
     evaluate::Evaluation,
     failure::{each_located, shortened},
@@ -31,6 +30,7 @@ pub use self::{
     failure::{FailedValue, Failure},
     values::{Cases, Decimal, KnownValues, Values},
 };
+use self::{real::Real, value::Value, values::Interval};
 use crate::{
     cursor::TextError,
     path::{ListPath, PathRoot, ValuePath},
@@ -258,13 +258,47 @@ pub struct Operand {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// A string, a number, true, false or null.
-    Literal(cog_json::Value),
+    Literal(Literal),
     /// `$.x`: the value; an absent one compares as null.
     Path(ValuePath),
     /// `$.x.length`: the number of elements or characters.
     Length(ValuePath),
     /// `$.x + 1`, `sum($.x[*])`
     Computed(Box<Computed>),
+}
+
+/// A value that a condition states.
+#[derive(Debug, Clone)]
+pub struct Literal {
+    value: cog_json::Value,
+    /// A number, read once.
+    number: Option<Real>,
+}
+
+impl Literal {
+    pub(crate) fn new(value: cog_json::Value) -> Self {
+        let number = Real::read_exactly(value.node());
+        Self { value, number }
+    }
+
+    fn as_value(&self) -> Value<'_> {
+        self.number.map_or_else(|| Value::Node(self.value.node()), Value::Real)
+    }
+}
+
+impl Deref for Literal {
+    type Target = cog_json::Value;
+
+    fn deref(&self) -> &cog_json::Value {
+        &self.value
+    }
+}
+
+/// Written by hand: the number follows from the value.
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
 }
 
 /// A value that is calculated.

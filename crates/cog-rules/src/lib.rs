@@ -12,7 +12,7 @@ mod typing;
 pub use checks::{Check, CheckFailure, CheckFinding, CheckedAnswer, Checks, Verdict};
 pub use condition::{
     Cases, Comparison, Computed, ComputedKind, Condition, Content, Decimal, Document, EvaluationError,
-    Expression, FailedValue, Failure, KnownValues, List, Operand, Test, TestKind, Values,
+    Expression, FailedValue, Failure, KnownValues, List, Literal, Operand, Test, TestKind, Values,
 };
 pub use cursor::{Cursor, TextError};
 pub use path::{ListPath, PathRoot, PathStep, ValuePath};

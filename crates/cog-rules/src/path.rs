@@ -72,10 +72,16 @@ impl ValuePath {
 
 /// Follows steps from a value.
 pub(crate) fn follow<'n>(steps: &[PathStep], from: Node<'n>) -> Option<Node<'n>> {
-    steps.iter().try_fold(from, |node, step| match step {
-        PathStep::Key(key) => node.get_key(key),
-        PathStep::Index(index) => element(node, *index),
-    })
+    steps.iter().try_fold(from, step)
+}
+
+/// Follows one step.
+#[inline]
+pub(crate) fn step<'n>(from: Node<'n>, step: &PathStep) -> Option<Node<'n>> {
+    match step {
+        PathStep::Key(key) => from.get_key(key),
+        PathStep::Index(index) => element(from, *index),
+    }
 }
 
 /// Where a path starts.

@@ -15,7 +15,7 @@ use super::{
     time,
     value::{
         Value, ValueKey, better, calculated, compare, difference, is_equal, length, length_or_member,
-        negated, over, plus, real, text, times,
+        negated, over, plus, read, real, text, times,
     },
 };
 use crate::path::{self, PathRoot, PathStep};
@@ -179,26 +179,15 @@ impl<'a> Evaluation<'a> {
                 let none = self.every(list, item, |node| Ok(!self.test(condition, Some(node))?))?;
                 Ok(!none)
             }
-            TestKind::Unique(list) => {
+            // Identifiers often ascend, and need not be collected then.
+            TestKind::Unique(list) => Ok(self.ascends(list, Comparison::Less, item)? || {
                 let mut seen = Set::default();
                 self.every(list, item, |node| {
                     self.charge(8 * seen.others.len() as u64)?;
                     Ok(node.is_null() || seen.insert(node))
-                })
-            }
-            TestKind::Sorted(list) => {
-                let mut last: Option<Node<'a>> = None;
-                self.every(list, item, |node| {
-                    if node.is_null() {
-                        return Ok(true);
-                    }
-                    let is_after = last.is_none_or(|last| {
-                        compare(Value::Node(last), Comparison::LessOrEqual, Value::Node(node))
-                    });
-                    last = Some(node);
-                    Ok(is_after)
-                })
-            }
+                })?
+            }),
+            TestKind::Sorted(list) => self.ascends(list, Comparison::LessOrEqual, item),
             TestKind::Lists(list, operand) => {
                 let value = self.value(operand, item)?;
                 self.lists(list, value, test.slot, item)
@@ -220,6 +209,20 @@ impl<'a> Evaluation<'a> {
                 Ok(distance.is_some_and(|distance| compare(distance, Comparison::LessOrEqual, tolerance)))
             }
         }
+    }
+
+    /// Returns whether each value of a list stands in this order to the next one.
+    fn ascends(&self, list: &'a List, order: Comparison, item: Option<Node<'a>>) -> Outcome<bool> {
+        let mut last: Option<Value<'a>> = None;
+        self.every(list, item, |node| {
+            if node.is_null() {
+                return Ok(true);
+            }
+            let value = read(node);
+            let is_after = last.is_none_or(|last| compare(last, order, value));
+            last = Some(value);
+            Ok(is_after)
+        })
     }
 
     fn compare_texts(
@@ -280,7 +283,7 @@ impl<'a> Evaluation<'a> {
     /// Returns the value of an operand.
     pub(crate) fn value(&self, operand: &'a Operand, item: Option<Node<'a>>) -> Outcome<Value<'a>> {
         Ok(match &operand.content {
-            Content::Literal(value) => Value::Node(value.node()),
+            Content::Literal(literal) => literal.as_value(),
             Content::Path(path) => {
                 self.find(path.root(), path.steps(), item).map_or(Value::Absent, Value::Node)
             }
@@ -367,7 +370,7 @@ impl<'a> Evaluation<'a> {
                     if node.is_null() {
                         return Ok(true);
                     }
-                    best = better(*is_max, best, Value::Node(node));
+                    best = better(*is_max, best, read(node));
                     Ok(best.is_some())
                 })?;
                 best.filter(|_| is_ordered).unwrap_or(Value::Absent)
@@ -437,7 +440,7 @@ impl<'a> Evaluation<'a> {
             };
         };
         match step {
-            Some(step) => match path::follow(std::slice::from_ref(step), node) {
+            Some(step) => match path::step(node, step) {
                 Some(node) => self.walk(rest, node, is_spread, visit),
                 None => Ok(true),
             },
@@ -451,17 +454,35 @@ impl<'a> Evaluation<'a> {
         node: Node<'a>,
         visit: &mut V,
     ) -> Outcome<bool> {
+        let is_last = rest.iter().all(Option::is_some);
+        let mut each = |child| match is_last {
+            true => self.leaf(rest, child, visit),
+            false => self.walk(rest, child, false, visit),
+        };
         for child in node.elements() {
-            if !self.walk(rest, child, false, visit)? {
+            if !each(child)? {
                 return Ok(false);
             }
         }
         for (_, child) in node.members() {
-            if !self.walk(rest, child, false, visit)? {
+            if !each(child)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Visits the value at steps of which none selects several. This is the innermost loop, so it calls no other walk.
+    fn leaf<V: FnMut(Node<'a>) -> Outcome<bool>>(
+        &self,
+        steps: &'a [Option<PathStep>],
+        node: Node<'a>,
+        visit: &mut V,
+    ) -> Outcome<bool> {
+        let Some(node) = steps.iter().flatten().try_fold(node, path::step) else { return Ok(true) };
+        self.charge(1)?;
+        self.note(node);
+        visit(node)
     }
 
     fn charge(&self, work: u64) -> Outcome<()> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    Comparison, Computed, ComputedKind, Content, Expression, List, Operand, Test, TestKind,
+    Comparison, Computed, ComputedKind, Content, Expression, List, Literal, Operand, Test, TestKind,
     parser::{Parsed, truth},
     time::{self, DurationError},
 };
@@ -195,7 +195,7 @@ impl Call {
                 let Parsed::Value(count) = self.value(ComputedKind::Count(List { range, path }, None)) else {
                     return Err(form(self.name.clone()));
                 };
-                let none = Content::Literal(cog_json::Value::from(serde_json::Value::from(0)));
+                let none = Content::Literal(Literal::new(cog_json::Value::from(serde_json::Value::from(0))));
                 let none = Operand { range: self.name.clone(), content: none };
                 Ok(Parsed::Condition(Expression::Compare(count, Comparison::Greater, none)))
             }

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt};
 
-use cog_json::Number;
+use cog_json::{Node, Number};
 
 /// A number.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,11 @@ impl Real {
     /// Reads a number.
     pub(crate) fn read(number: Number<'_>) -> Self {
         Self::exact(number.literal()).unwrap_or_else(|| Real::Float(number.as_f64()))
+    }
+
+    /// Reads a number that is exact; none for another one, or another value.
+    pub(crate) fn read_exactly(node: Node<'_>) -> Option<Self> {
+        Self::exact(node.as_number()?.literal())
     }
 
     fn exact(literal: &str) -> Option<Self> {
@@ -193,11 +198,11 @@ fn scaled(digits: i128, places: i32) -> Option<i128> {
         0 => Some(digits),
         _ if digits == 0 => Some(0),
         _ => {
-            let power = 10_i128.checked_pow(u32::try_from(places).ok()?)?;
-            match (i64::try_from(digits), i64::try_from(power)) {
+            let places = u32::try_from(places).ok()?;
+            match (i64::try_from(digits), 10_i64.checked_pow(places)) {
                 // Two factors of 64 bits are multiplied without a check.
-                (Ok(digits), Ok(power)) => Some(i128::from(digits) * i128::from(power)),
-                _ => digits.checked_mul(power),
+                (Ok(digits), Some(power)) => Some(i128::from(digits) * i128::from(power)),
+                _ => digits.checked_mul(10_i128.checked_pow(places)?),
             }
         }
     }

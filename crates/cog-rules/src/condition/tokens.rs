@@ -5,7 +5,7 @@ use std::ops::Range;
 use cog_json::Value;
 use cog_schema::nearest;
 
-use super::{Comparison, Content, Function};
+use super::{Comparison, Content, Function, Literal};
 use crate::{
     cursor::{Cursor, TextError},
     path::{AnyPath, ListPath},
@@ -123,7 +123,7 @@ fn kind(cursor: &mut Cursor<'_>, is_after_value: bool) -> Result<Kind, TextError
 }
 
 fn literal(value: Value) -> Kind {
-    Kind::Operand(Content::Literal(value))
+    Kind::Operand(Content::Literal(Literal::new(value)))
 }
 
 /// Returns the error for an operator of another language.

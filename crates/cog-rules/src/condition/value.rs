@@ -52,6 +52,11 @@ impl<'a> ValueKey<'a> {
     }
 }
 
+/// Returns a value of a document that is compared more than once: an exact number is read once.
+pub(super) fn read(node: Node<'_>) -> Value<'_> {
+    Real::read_exactly(node).map_or(Value::Node(node), Value::Real)
+}
+
 pub(super) fn text(value: Value<'_>) -> Option<&str> {
     match value {
         Value::Node(node) => node.as_str(),
