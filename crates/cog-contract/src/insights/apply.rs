@@ -130,7 +130,7 @@ fn followed(document: &Value, mut pointer: String) -> Option<String> {
 }
 
 /// Returns the pointer of the enum of a schema, which may be one of several alternatives.
-fn enum_of(document: &Value, pointer: &str, schema: &Value) -> Option<String> {
+pub(super) fn enum_of(document: &Value, pointer: &str, schema: &Value) -> Option<String> {
     if schema.get("enum").is_some_and(Value::is_array) {
         return Some(format!("{pointer}/enum"));
     }
@@ -198,20 +198,22 @@ impl Scanner<'_> {
         }
     }
 
-    /// Goes to the value of a member.
+    /// Goes to the value of a member. The last of equal names counts.
     fn enter_member(&mut self, name: &str) -> Option<()> {
         self.at += 1;
+        let mut found = None;
         loop {
             self.space();
             let start = self.at;
             if self.byte()? == b'}' {
-                return None;
+                self.at = found?;
+                return Some(());
             }
             self.skip()?;
             let key: String = serde_json::from_str(self.text.get(start..self.at)?).ok()?;
             self.space();
             if key == name {
-                return Some(());
+                found = Some(self.at);
             }
             self.skip()?;
         }

@@ -8,7 +8,11 @@ use cog_trust::{
 };
 use serde_json::{Value, json};
 
-use super::{Field, Insights, Range, apply::schema_of, counters::Samples};
+use super::{
+    Field, Insights, Range,
+    apply::{enum_of, schema_of},
+    counters::Samples,
+};
 
 /// The number of runs that must show something before it is proposed.
 pub const MIN_CASES: u64 = 5;
@@ -193,8 +197,9 @@ impl Proposal {
 
 /// Returns whether the schema of a field lists a value.
 fn lists(module: &Module, path: &str, value: &str) -> bool {
-    let schema = schema_of(&module.schema, path);
-    let listed = schema.and_then(|(_, schema)| schema.get("enum")?.as_array());
+    let listed = schema_of(&module.schema, path).and_then(|(pointer, schema)| {
+        module.schema.pointer(&enum_of(&module.schema, &pointer, schema)?)?.as_array()
+    });
     listed.is_some_and(|values| values.iter().any(|one| one == value))
 }
 

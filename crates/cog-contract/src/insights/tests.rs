@@ -214,3 +214,37 @@ fn what_has_no_place_is_refused() {
     let broken = apply("{", &proposal(ProposalKind::EnumValue, "data.queue", json!("x")));
     assert_eq!(broken, Err(ApplyError::Syntax));
 }
+
+#[test]
+fn unusual_text_keeps_its_form() {
+    let text = "{\r\n\t\"data\" : {\"properties\":{\"a\":{\"enum\":[]}, \"a\" : {\"enum\"\n:[\n\n\"x\"\n\n]}}},\r\n\t\"input\": {}\r\n}";
+    let edited = apply(text, &proposal(ProposalKind::EnumValue, "data.a", json!("y"))).unwrap();
+    assert_eq!(edited.text, text.replace("\"x\"", "\"x\",\n\n\"y\""), "the last of equal names counts");
+    let edited = apply(text, &proposal(ProposalKind::Field, "data.b", json!({ "type": "null" }))).unwrap();
+    assert_eq!(edited.text, text.replace("]}}},", "]}, \"b\": { \"type\": \"null\" }}},"));
+    for broken in ["", "[]", "// a comment\n{}", "\u{feff}{}", "{\"data\": {}, }"] {
+        assert!(apply(broken, &proposal(ProposalKind::EnumValue, "data.a", json!("y"))).is_err(), "{broken}");
+    }
+}
+
+#[test]
+fn value_that_one_alternative_lists_is_not_proposed_again() {
+    let schema = json!({
+        "input": {},
+        "data": { "properties": {
+            "queue": { "oneOf": [{ "enum": ["other", "sales"] }, { "type": "object" }] },
+            "rationale": { "type": "string" }
+        } }
+    });
+    let module = cog_module::ModuleFiles::default()
+        .with("module.yaml", "name: m\nversion: 1.0.0\nresponsibility: r\ntier: decision\nexcludes: []\n")
+        .with("prompt.md", "Sort.\n")
+        .with("schema.json", schema.to_string())
+        .load()
+        .unwrap();
+    let answers = |value: &str| {
+        (0..6).map(|_| answer(json!({ "queue": { "custom": value, "reason": "r" } }))).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(answers("sales")).proposals(5, Some(&module)), []);
+    assert_eq!(counted(answers("legal")).proposals(5, Some(&module)).len(), 1);
+}
