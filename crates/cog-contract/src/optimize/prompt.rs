@@ -33,6 +33,9 @@ pub enum Refusal {
     /// It was written before.
     #[error("it was proposed before")]
     Repeated,
+    /// It has a character that a person does not see.
+    #[error("it has the invisible character U+{:04X}", u32::from(*.0))]
+    Invisible(char),
     /// Its placeholders are others than those of the old prompt.
     #[error("its placeholders are others: {0}")]
     Placeholders(String),
@@ -68,6 +71,9 @@ impl PromptRules<'_> {
         if text.trim() == self.old.text().trim() {
             return Err(Refusal::Repeated);
         }
+        if let Some(hidden) = text.chars().find(|c| is_hidden(*c) && !self.old.text().contains(*c)) {
+            return Err(Refusal::Invisible(hidden));
+        }
         if let Some(difference) = other_placeholders(self.old, &Prompt::parse(text)) {
             return Err(Refusal::Placeholders(difference));
         }
@@ -79,6 +85,13 @@ impl PromptRules<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a character hides text from a person who reads the difference: control characters, marks that change the direction, and
+/// tags, which can spell sentences. Joiners are letters of some scripts and of emoji.
+fn is_hidden(c: char) -> bool {
+    let is_control = c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    is_control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Returns how the placeholders differ. How often a call or a reference stands in a prompt changes what a run costs, so that their

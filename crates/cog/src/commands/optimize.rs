@@ -66,7 +66,7 @@ pub(crate) fn optimize(
     let report = report?;
     let text = match args.format.is_json() {
         true => cog_json::ToJson::to_json(&report),
-        false => report.describe(console),
+        false => report.describe(args.apply, console),
     };
     console.print(&text)?;
     if args.apply

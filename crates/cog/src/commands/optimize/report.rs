@@ -13,7 +13,7 @@ use cog_trust::{
 use similar::{ChangeTag, TextDiff};
 
 use super::search::{End, Found, Outcome, Step};
-use crate::output::{Console, Palette, Table};
+use crate::output::{Console, Palette, Table, printable};
 
 /// The confidence of the intervals.
 const INTERVAL: f64 = 0.95;
@@ -77,7 +77,7 @@ impl Report {
     }
 
     /// Returns the sentence that says what the search found.
-    fn verdict(&self) -> String {
+    fn verdict(&self, is_applied: bool) -> String {
         match (&self.new, &self.held_out) {
             (None, _) => format!("No better prompt was found: {}.", end(&self.end)),
             (Some(_), None) => {
@@ -86,12 +86,13 @@ impl Report {
             (Some(_), Some(held_out)) if held_out.comparison.is_against() => {
                 "The best prompt is not proposed: more held-out cases fail with it than before.".to_owned()
             }
+            (Some(_), Some(_)) if is_applied => "A better prompt was found.".to_owned(),
             (Some(_), Some(_)) => "A better prompt is proposed. --apply writes it to prompt.md.".to_owned(),
         }
     }
 
-    /// Formats the report as text.
-    pub(super) fn describe(&self, console: &Console) -> String {
+    /// Formats the report as text. `is_applied` is whether the prompt is written too.
+    pub(super) fn describe(&self, is_applied: bool, console: &Console) -> String {
         let palette = console.out().palette;
         let mut text = String::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -103,7 +104,7 @@ impl Report {
             text += &difference(&self.old, new, palette);
             let _ = writeln!(text, "\n{}", self.table().render(palette, console.out_columns()));
         }
-        let _ = writeln!(text, "{}", palette.bold(self.verdict()));
+        let _ = writeln!(text, "{}", palette.bold(self.verdict(is_applied)));
         let _ = writeln!(text, "{}", palette.dim(self.spending()));
         text
     }
@@ -193,7 +194,8 @@ fn difference(old: &str, new: &str, palette: Palette) -> String {
             let _ = writeln!(text, "{}", palette.dim("  …"));
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let line = change.value().trim_end_matches('\n');
+            // A model wrote it: it must not move the cursor.
+            let line = printable(change.value().trim_end_matches('\n'));
             let _ = match change.tag() {
                 ChangeTag::Equal => writeln!(text, "{}", palette.dim(format_args!("  {line}"))),
                 ChangeTag::Delete => writeln!(text, "{}", palette.error(format_args!("- {line}"))),
@@ -219,7 +221,7 @@ impl ToJson for Report {
             w.key("steps").array(|w| self.steps.iter().for_each(|step| self.write_step(step, w)));
             w.field("ended", &end(&self.end));
             w.field("proposed", &self.proposed().is_some());
-            w.field("verdict", &self.verdict());
+            w.field("verdict", &self.verdict(false));
             let [old, new] = self.validation;
             w.key("old").object(|w| {
                 w.field("prompt", &self.old);
