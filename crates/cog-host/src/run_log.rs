@@ -82,6 +82,8 @@ pub struct RunFacts {
     pub id: Option<String>,
     /// The client of the server; none for a run of this machine's user.
     pub client: Option<String>,
+    /// The request of the client.
+    pub request_id: Option<String>,
 }
 
 impl From<RequestedModel> for RunFacts {
@@ -138,6 +140,7 @@ impl RunLog {
             requested_model: model,
             client: run.client.clone(),
             session_id: run.client.as_ref().map(|_| report.session_id.to_owned()).filter(|id| !id.is_empty()),
+            request_id: run.request_id.clone(),
             input_sha256: input.and_then(|input| input.sha256(report.module)),
             calls,
             ..Entry::new(report.module, envelope, contents)

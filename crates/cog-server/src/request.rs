@@ -107,7 +107,7 @@ impl Options {
             self.run.events.push(app.guard.metrics.client(&caller.client.owner()));
         }
         if let Some(records) = &app.records {
-            self.run.events.push(records.listener(&caller.client.owner(), &self.run));
+            self.run.events.push(records.listener(&caller.client.owner(), caller.request_id(), &self.run));
         }
         if self.media == MediaOutput::Url {
             self.run.delivery = app.media.delivery(&app.base_url(caller));

@@ -12,15 +12,16 @@ use cog_spec::ErrorBody;
 
 /// Where the runs of clients are logged, and their labels stored (docs/labels.md).
 pub trait RunRecords: Send + Sync {
-    /// Returns the listener that adds one run of a client.
-    fn listener(&self, client: &str, options: &RunOptions) -> Arc<dyn RunEvents>;
+    /// Returns the listener that adds one run of a client and its request.
+    fn listener(&self, client: &str, request_id: &str, options: &RunOptions) -> Arc<dyn RunEvents>;
 
-    /// Stores a label of a run of this client, named by its session or by the `meta.trace_id` of its answer, if `check` accepts it for
-    /// the module of this name. Returns none if the client has no such run. Reads files.
+    /// Stores a label of a run of this client, if `check` accepts it for the module of this name. The run is named by its session, by
+    /// the `meta.trace_id` of its answer, by its request, or by the reply of OpenAI's or Anthropic's interface. Returns none if the
+    /// client has no such run. Reads files.
     ///
     /// # Errors
-    /// The error of `check`; E1006 if several runs of the client have the trace, or if a file cannot be read or written; E4002 if the
-    /// run has too many labels.
+    /// The error of `check`; E1006 if several runs of the client have the trace or the request, or if a file cannot be read or
+    /// written; E4002 if the run has too many labels.
     fn label(
         &self,
         client: &str,

@@ -115,6 +115,11 @@ impl Caller {
         }
     }
 
+    /// Returns the id of its request.
+    pub(crate) fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
     /// Returns the rules for its runs. Without tokens, every client may see what the operator sees.
     pub(crate) fn rules(&self, app: &App) -> ClientRules {
         let mut rules = ClientRules::default();

@@ -55,6 +55,9 @@ pub struct Entry {
     /// The session of a run of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The request of a run of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// The trace that the answer names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
@@ -149,6 +152,7 @@ impl Entry {
             usage: envelope.usage().cloned(),
             client: None,
             session_id: None,
+            request_id: None,
             trace_id: envelope.meta.runtime.trace_id.clone(),
             input_sha256: None,
             confidence: envelope.meta.confidence.filter(|_| envelope.is_ok()),
@@ -213,6 +217,15 @@ impl Entry {
                           store the inputs of later runs up to 1 MiB.";
             ErrorBody::new(Code::InvalidReference, message).suggest(advice)
         })
+    }
+
+    /// Returns whether the answer and its parts passed their gates. None if there is no gate, or if the answer is not stored.
+    pub fn passed_gate(&self) -> Option<bool> {
+        let meta = self.contents.as_ref()?.envelope.get("meta")?;
+        let parts = meta.get("parts").into_iter().flat_map(Node::elements);
+        let wants_review = parts.filter_map(|part| part.get("review")?.as_bool()).any(|review| review);
+        let passed = meta.get("gate").and_then(|gate| gate.get("passed")?.as_bool());
+        if wants_review { Some(false) } else { passed }
     }
 
     /// Returns the providers that were requested, otherwise the one that replied.

@@ -24,14 +24,14 @@ const MAX_SHOWN: usize = 60;
 
 /// Says whether the answer of a run was right.
 ///
-/// A streamed run is named by its session, one envelope by its `meta.trace_id`. The last label of a run counts, and the earlier ones
-/// are kept. Repeating the last label changes nothing.
+/// A streamed run is named by its session, one envelope by its `meta.trace_id`, and a reply of OpenAI's or Anthropic's interface by its
+/// `id`. The last label of a run counts, and the earlier ones are kept. Repeating the last label changes nothing.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/feedback",
     operation_id = "sendFeedback",
     tag = "sessions",
-    params(("id" = String, Path, description = "The id of the session, or the `meta.trace_id` of the envelope")),
+    params(("id" = String, Path, description = "The id of the session, the `meta.trace_id` of the envelope, the `X-Request-Id` of the request, or the `id` of a reply of OpenAI's or Anthropic's interface")),
     request_body(content((ref("#/components/schemas/Feedback") = "application/json"))),
     responses(
         (status = 200, description = "The label is stored", body = ref("#/components/schemas/FeedbackReceipt")),
@@ -78,8 +78,8 @@ pub(crate) async fn create(
 
 fn unknown(id: &str) -> ApiError {
     let id: String = id.chars().take(MAX_SHOWN).collect();
-    ApiError::new(Code::InvalidReference, format!("no run found for the session or trace `{}`", id.escape_debug()))
-        .suggest("Name your run by its session_id, or by the meta.trace_id of its envelope, after it has ended. Old runs leave the log.")
+    ApiError::new(Code::InvalidReference, format!("no run found with the id `{}`", id.escape_debug()))
+        .suggest("Name your run by its session_id, by the meta.trace_id of its envelope, or by the id of its reply, after it has ended. Old runs leave the log.")
         .with_status(StatusCode::NOT_FOUND)
 }
 

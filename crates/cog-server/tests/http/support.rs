@@ -53,7 +53,7 @@ pub(crate) struct Stage {
 struct NoRuns;
 
 impl RunRecords for NoRuns {
-    fn listener(&self, _: &str, _: &RunOptions) -> Arc<dyn RunEvents> {
+    fn listener(&self, _: &str, _: &str, _: &RunOptions) -> Arc<dyn RunEvents> {
         Arc::new(Silent)
     }
 

@@ -127,7 +127,53 @@ fn trace_of_several_runs_is_refused() {
     stage.run(PARENT);
     let (status, error) = stage.feedback(ALICE, &trace, r#"{"label": "right"}"#);
     assert_eq!(status, 400);
-    assert_eq!(error["error"]["message"], "several runs have this trace");
+    assert_eq!(error["error"]["message"], "several runs have this trace or request");
+    stage.end();
+}
+
+const MESSAGES: &str = r#""messages": [{"role": "user", "content": "x"}]"#;
+
+#[test]
+fn reply_of_a_vendors_interface_is_named_by_its_id() {
+    let stage = Stage::start(LOGGED);
+    for (path, prompt) in [
+        ("/v1/chat/completions", MESSAGES.to_owned()),
+        ("/v1/responses", r#""input": "x""#.to_owned()),
+        ("/v1/messages", format!(r#""max_tokens": 100, {MESSAGES}"#)),
+    ] {
+        let body = format!(r#"{{"model": "module:code-reviewer", {prompt}}}"#);
+        let (status, text) = stage.post(ALICE, path, "", &body);
+        assert_eq!(status, 200, "{path}: {text}");
+        let reply: Value = serde_json::from_str(&text).unwrap();
+        let id = reply["id"].as_str().unwrap();
+        let (status, receipt) = stage.feedback(ALICE, id, r#"{"label": "wrong"}"#);
+        assert_eq!((status, &receipt["label"]), (200, &json!("wrong")), "{path}: {receipt}");
+        assert_eq!(stage.feedback(BOB, id, r#"{"label": "right"}"#).0, 404, "{path}");
+        let trace = reply["cognitive"]["meta"]["trace_id"].as_str().unwrap();
+        let by_trace = stage.feedback(ALICE, trace, r#"{"label": "wrong"}"#);
+        assert_eq!(by_trace, (200, receipt), "{path}: the same run");
+        let body = format!(r#"{{"model": "module:code-reviewer", "stream": true, {prompt}}}"#);
+        let (status, events) = stage.post(ALICE, path, "", &body);
+        assert_eq!(status, 200, "{path}: {events}");
+        let id = events.split(r#""id":""#).nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(stage.feedback(ALICE, id, r#"{"label": "right"}"#).0, 200, "{path}: {id}");
+    }
+    let place = stage.end();
+    assert_eq!(place.read(LABELS).lines().count(), 6);
+}
+
+#[test]
+fn request_id_names_the_run_unless_it_was_sent_twice() {
+    const ID: &str = "\r\nX-Request-Id: order-7";
+    let stage = Stage::start(LOGGED);
+    stage.run(ID);
+    assert_eq!(stage.feedback(ALICE, "order-7", r#"{"label": "right"}"#).0, 200);
+    for part in ["order", "order-77", "chatcmpl-", "msg_order-"] {
+        assert_eq!(stage.feedback(ALICE, part, r#"{"label": "right"}"#).0, 404, "{part}");
+    }
+    stage.run(ID);
+    let (status, error) = stage.feedback(ALICE, "msg_order-7", r#"{"label": "right"}"#);
+    assert_eq!((status, &error["error"]["code"]), (400, &json!("E1006")));
     stage.end();
 }
 
