@@ -147,6 +147,8 @@ is stored at once. Runs without stored contents are left out.
 Examples:
   cog review
   cog review code-reviewer
+  cog review code-reviewer --below 0.8
+  cog review --gate failed
   cog review code-reviewer --all -n 50")]
 pub(crate) struct ReviewArgs {
     /// Review only runs of this module: its name, or path of its directory
@@ -158,6 +160,33 @@ pub(crate) struct ReviewArgs {
     /// Review labelled runs too
     #[arg(long)]
     pub(crate) all: bool,
+    /// Review only answers whose confidence is below this number from 0 to 1
+    #[arg(long, value_name = "CONFIDENCE", value_parser = confidence, allow_negative_numbers = true)]
+    pub(crate) below: Option<f64>,
+    /// Review only answers that passed or failed their gate
+    #[arg(long, value_name = "RESULT")]
+    pub(crate) gate: Option<GateFilter>,
+}
+
+/// Which answers `cog review` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateFilter {
+    /// The answer passed the gate of its module.
+    Passed,
+    /// The answer, or a part of it, did not.
+    Failed,
+}
+
+impl GateFilter {
+    /// Whether an answer is shown that passed its gate, or did not, or had none.
+    pub(crate) fn accepts(self, passed: Option<bool>) -> bool {
+        passed == Some(self == Self::Passed)
+    }
+}
+
+fn confidence(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or("a confidence is a number from 0 to 1")
 }
 
 /// `cog logs show`.

@@ -85,6 +85,9 @@ fn choose(args: &ReviewArgs, settings: &Settings, labels: &Labels) -> Result<Cho
     let wanted = entries.newest_first().filter(|entry| {
         origin.as_ref().is_none_or(|origin| entry.is_of(origin))
             && (args.all || !last.contains_key(&entry.id))
+            && args.below.is_none_or(|limit| entry.confidence.is_some_and(|confidence| confidence < limit))
+            // The log has the result of the gate only in the contents, and says below which runs lack them.
+            && args.gate.is_none_or(|gate| entry.contents.is_none() || gate.accepts(entry.passed_gate()))
     });
     let mut chosen = Chosen { runs: Vec::new(), without_contents: 0 };
     for entry in wanted {

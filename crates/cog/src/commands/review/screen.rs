@@ -96,6 +96,9 @@ fn facts(run: &Entry) -> String {
     facts.extend(run.confidence.map(|confidence| format!("confidence {confidence:.2}")));
     let meta = run.contents.as_ref().and_then(|contents| contents.envelope.get("meta"));
     facts.extend(meta.and_then(|meta| meta.get_str("risk")).map(|risk| format!("risk {risk}")));
+    facts.extend(
+        run.passed_gate().map(|passed| if passed { "gate passed" } else { "gate failed" }.to_owned()),
+    );
     facts.extend(run.model.clone());
     facts.extend(run.labels.last().map(|last| format!("labelled {}", last.label.as_str())));
     printable(&facts.join(" · "))
