@@ -14,6 +14,7 @@ mod value;
 mod values;
 
 use std::{
+    cmp::Ordering,
     fmt,
     ops::{Bound, Deref, Range},
 };
@@ -30,7 +31,7 @@ pub use self::{
     failure::{FailedValue, Failure},
     values::{Cases, Decimal, KnownValues, Values},
 };
-use self::{real::Real, value::Value, values::Interval};
+use self::{real::Short, values::Interval};
 use crate::{
     cursor::TextError,
     path::{ListPath, PathRoot, ValuePath},
@@ -271,18 +272,23 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Literal {
     value: cog_json::Value,
-    /// A number, read once.
-    number: Option<Real>,
+    /// A short number, read once.
+    number: Option<Short>,
 }
 
 impl Literal {
     pub(crate) fn new(value: cog_json::Value) -> Self {
-        let number = Real::read_exactly(value.node());
+        let number = Short::read(value.node());
         Self { value, number }
     }
 
-    fn as_value(&self) -> Value<'_> {
-        self.number.map_or_else(|| Value::Node(self.value.node()), Value::Real)
+    /// Compares a value with it; none if that takes more than a look at short numbers or strings.
+    fn compared_with(&self, left: Node<'_>, comparison: Comparison) -> Option<bool> {
+        let order = match self.number {
+            Some(number) => Short::read(left)?.compare(number),
+            None => left.as_str()?.cmp(self.value.as_str()?),
+        };
+        Some(comparison.holds(order))
     }
 }
 
@@ -461,6 +467,18 @@ impl Comparison {
             Comparison::Greater => Comparison::Less,
             Comparison::GreaterOrEqual => Comparison::LessOrEqual,
             Comparison::Equal | Comparison::NotEqual => self,
+        }
+    }
+
+    /// Returns whether it is true of two values in this order.
+    const fn holds(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterOrEqual => order.is_ge(),
         }
     }
 

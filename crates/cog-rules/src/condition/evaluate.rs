@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    cmp::Ordering,
     collections::HashSet,
     ops::Range,
 };
@@ -14,8 +15,8 @@ use super::{
     real::Real,
     time,
     value::{
-        Value, ValueKey, better, calculated, compare, difference, is_equal, length, length_or_member,
-        negated, over, plus, read, real, text, times,
+        Compared, Value, ValueKey, better, calculated, compare, difference, is_equal, length,
+        length_or_member, negated, over, plus, real, text, times,
     },
 };
 use crate::path::{self, PathRoot, PathStep};
@@ -150,6 +151,13 @@ impl<'a> Evaluation<'a> {
                 Ok(matches!(value, Value::Node(node) if node.as_bool() == Some(true)))
             }
             Expression::Compare(left, comparison, right) => {
+                // Most conditions compare a value of the document with a literal. That needs no copies of values.
+                if let (Content::Path(path), Content::Literal(literal)) = (&left.content, &right.content)
+                    && let Some(node) = self.find(path.root(), path.steps(), item)
+                    && let Some(is_true) = literal.compared_with(node, *comparison)
+                {
+                    return Ok(is_true);
+                }
                 Ok(compare(self.value(left, item)?, *comparison, self.value(right, item)?))
             }
             Expression::Test(test) => self.kept_test(test, item),
@@ -213,15 +221,14 @@ impl<'a> Evaluation<'a> {
 
     /// Returns whether each value of a list stands in this order to the next one.
     fn ascends(&self, list: &'a List, order: Comparison, item: Option<Node<'a>>) -> Outcome<bool> {
-        let mut last: Option<Value<'a>> = None;
+        let mut last: Option<Compared<'a>> = None;
         self.every(list, item, |node| {
             if node.is_null() {
                 return Ok(true);
             }
-            let value = read(node);
-            let is_after = last.is_none_or(|last| compare(last, order, value));
-            last = Some(value);
-            Ok(is_after)
+            let value = Compared::new(node);
+            let is_before = |last: Compared<'a>| last.order(value).is_some_and(|found| order.holds(found));
+            Ok(last.replace(value).is_none_or(is_before))
         })
     }
 
@@ -283,7 +290,7 @@ impl<'a> Evaluation<'a> {
     /// Returns the value of an operand.
     pub(crate) fn value(&self, operand: &'a Operand, item: Option<Node<'a>>) -> Outcome<Value<'a>> {
         Ok(match &operand.content {
-            Content::Literal(literal) => literal.as_value(),
+            Content::Literal(literal) => Value::Node(literal.node()),
             Content::Path(path) => {
                 self.find(path.root(), path.steps(), item).map_or(Value::Absent, Value::Node)
             }
@@ -365,15 +372,21 @@ impl<'a> Evaluation<'a> {
                 Value::Real(Real::count(count))
             }
             ComputedKind::Extreme(is_max, list) => {
-                let mut best = None;
+                let wanted = if *is_max { Ordering::Greater } else { Ordering::Less };
+                let mut best: Option<Compared<'a>> = None;
                 let is_ordered = self.every(list, item, |node| {
                     if node.is_null() {
                         return Ok(true);
                     }
-                    best = better(*is_max, best, read(node));
-                    Ok(best.is_some())
+                    let value = Compared::new(node);
+                    // The first value is compared with itself: it may have no order.
+                    let order = value.order(best.unwrap_or(value));
+                    if best.is_none() || order == Some(wanted) {
+                        best = Some(value);
+                    }
+                    Ok(order.is_some())
                 })?;
-                best.filter(|_| is_ordered).unwrap_or(Value::Absent)
+                best.filter(|_| is_ordered).map_or(Value::Absent, |best| Value::Node(best.node))
             }
             ComputedKind::ExtremeOf(is_max, parts) => {
                 let mut best = None;

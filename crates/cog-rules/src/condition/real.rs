@@ -30,17 +30,10 @@ impl Real {
         Self::exact(number.literal()).unwrap_or_else(|| Real::Float(number.as_f64()))
     }
 
-    /// Reads a number that is exact; none for another one, or another value.
-    pub(crate) fn read_exactly(node: Node<'_>) -> Option<Self> {
-        Self::exact(node.as_number()?.literal())
-    }
-
     fn exact(literal: &str) -> Option<Self> {
-        // Most numbers are short, and calculating with 128 bits takes several times as long.
-        if literal.len() <= SHORT
-            && let Some(short) = Self::short(literal)
-        {
-            return Some(short);
+        // Most numbers are short, and reading 128 bits takes several times as long.
+        if let Some(short) = Short::parse(literal) {
+            return Some(short.into());
         }
         let (mantissa, power) = match literal.split_once(['e', 'E']) {
             Some((mantissa, power)) => (mantissa, power.parse::<i32>().ok()?),
@@ -49,26 +42,6 @@ impl Real {
         let decimals = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
         let digits = mantissa.replace('.', "").parse().ok()?;
         Self::new(digits, power.checked_sub(i32::try_from(decimals).ok()?)?)
-    }
-
-    /// Reads a number of at most 18 bytes without an exponent; none if it has one.
-    fn short(literal: &str) -> Option<Self> {
-        let mut digits = 0_i64;
-        let mut decimals = 0;
-        let mut is_fraction = false;
-        for byte in literal.bytes() {
-            match byte {
-                b'0'..=b'9' => {
-                    digits = digits * 10 + i64::from(byte - b'0');
-                    decimals += i32::from(is_fraction);
-                }
-                b'.' => is_fraction = true,
-                b'-' => {}
-                _ => return None,
-            }
-        }
-        let digits = if literal.starts_with('-') { -digits } else { digits };
-        Some(Real::Exact { digits: i128::from(digits), exponent: -decimals })
     }
 
     /// Returns a decimal; none if its exponent is too large.
@@ -180,8 +153,60 @@ fn long_key(mut digits: i128, mut exponent: i32) -> (i128, i32) {
     (digits, exponent)
 }
 
+/// A number of at most 18 bytes without an exponent, as most are. Values of 64 bits are compared several times as fast.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Short {
+    digits: i64,
+    decimals: u32,
+}
+
 /// The length of a number whose digits fit 64 bits.
 const SHORT: usize = 18;
+
+impl Short {
+    /// Reads a number; none if it is longer, or another value.
+    pub(super) fn read(node: Node<'_>) -> Option<Self> {
+        Self::parse(node.as_number()?.literal())
+    }
+
+    fn parse(literal: &str) -> Option<Self> {
+        if literal.len() > SHORT {
+            return None;
+        }
+        let mut digits = 0_i64;
+        let mut decimals = 0;
+        let mut is_fraction = false;
+        for byte in literal.bytes() {
+            match byte {
+                b'0'..=b'9' => {
+                    digits = digits * 10 + i64::from(byte - b'0');
+                    decimals += u32::from(is_fraction);
+                }
+                b'.' => is_fraction = true,
+                b'-' => {}
+                _ => return None,
+            }
+        }
+        let digits = if literal.starts_with('-') { -digits } else { digits };
+        Some(Self { digits, decimals })
+    }
+
+    pub(super) fn compare(self, other: Self) -> Ordering {
+        // Zero has the same sign whatever its decimals are.
+        if self.decimals == other.decimals || self.digits == 0 || other.digits == 0 {
+            return self.digits.cmp(&other.digits);
+        }
+        let decimals = self.decimals.max(other.decimals);
+        let scaled = |number: Self| i128::from(number.digits) * 10_i128.pow(decimals - number.decimals);
+        scaled(self).cmp(&scaled(other))
+    }
+}
+
+impl From<Short> for Real {
+    fn from(Short { digits, decimals }: Short) -> Self {
+        Real::Exact { digits: i128::from(digits), exponent: -decimals.cast_signed() }
+    }
+}
 
 /// Returns two decimals with the same exponent; none if they have too many digits for it.
 fn aligned(left: Real, right: Real) -> Option<(i128, i128, i32)> {
@@ -256,6 +281,36 @@ mod tests {
         assert_eq!(real("1e300").times(real("2")).compare(real("2e300")), Some(Ordering::Equal));
         let long = format!("0.{}1", "0".repeat(70));
         assert_eq!(real(&long).compare(real("0")), Some(Ordering::Greater));
+    }
+
+    #[test]
+    fn short_numbers_are_compared_as_long_ones() {
+        let literals = [
+            "0",
+            "-0.00",
+            "1",
+            "1.0",
+            "-1.5",
+            "-1.50",
+            "0.1",
+            "0.10000000000000001",
+            "999999999999999999",
+            "-99999999999999999",
+            "1.25",
+        ];
+        for left in literals {
+            for right in literals {
+                let [one, other] = [left, right].map(|literal| Value::parse(literal).unwrap());
+                let short = Short::read(one.node()).zip(Short::read(other.node()));
+                let expected = real(left).compare_exactly(real(right));
+                if let Some((one, other)) = short {
+                    assert_eq!(Some(one.compare(other)), expected, "{left} {right}");
+                }
+            }
+        }
+        for other in ["1e2", "1.0000000000000000001", "true", "\"1\""] {
+            assert!(Short::read(Value::parse(other).unwrap().node()).is_none(), "{other}");
+        }
     }
 
     #[test]

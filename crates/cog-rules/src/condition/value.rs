@@ -6,7 +6,7 @@ use cog_json::{Kind, Node, Number};
 
 use super::{
     Comparison, EvaluationError,
-    real::Real,
+    real::{Real, Short},
     time::{ShownDate, ShownDuration},
 };
 
@@ -50,11 +50,6 @@ impl<'a> ValueKey<'a> {
             Kind::Array | Kind::Object => return None,
         })
     }
-}
-
-/// Returns a value of a document that is compared more than once: an exact number is read once.
-pub(super) fn read(node: Node<'_>) -> Value<'_> {
-    Real::read_exactly(node).map_or(Value::Node(node), Value::Real)
 }
 
 pub(super) fn text(value: Value<'_>) -> Option<&str> {
@@ -191,12 +186,7 @@ pub(super) fn compare(left: Value<'_>, comparison: Comparison, right: Value<'_>)
     match comparison {
         Comparison::Equal => is_equal(left, right),
         Comparison::NotEqual => !is_equal(left, right),
-        _ => order(left, right).is_some_and(|order| match comparison {
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Greater => order.is_gt(),
-            _ => order.is_ge(),
-        }),
+        _ => order(left, right).is_some_and(|order| comparison.holds(order)),
     }
 }
 
@@ -220,6 +210,27 @@ fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
             Some(left.cmp(&right))
         }
         (left, right) => real(left)?.compare(real(right)?),
+    }
+}
+
+/// A value of a list that is compared with several others: a short number is read once.
+#[derive(Clone, Copy)]
+pub(super) struct Compared<'a> {
+    pub(super) node: Node<'a>,
+    number: Option<Short>,
+}
+
+impl<'a> Compared<'a> {
+    pub(super) fn new(node: Node<'a>) -> Self {
+        Self { node, number: Short::read(node) }
+    }
+
+    /// Returns its order; none if the values are not two numbers or two strings.
+    pub(super) fn order(self, other: Self) -> Option<Ordering> {
+        match (self.number, other.number) {
+            (Some(number), Some(other)) => Some(number.compare(other)),
+            _ => order(Value::Node(self.node), Value::Node(other.node)),
+        }
     }
 }
 
