@@ -23,7 +23,7 @@ const FILTERED: &str = r#"
     cog new my-module --kind classify 2> notes
     for text in one two three; do cog run my-module --args $text > notes 2>&1; done
     log=$HOME/.local/state/cog/logs/runs.ndjson
-    jq -s -c 'to_entries[] | (.key + 1) / 10 as $confidence | .value | .confidence = $confidence
+    jq -s -c 'to_entries[] | ((.key + 1) / 10) as $confidence | .value | .confidence = $confidence
         | .contents.envelope.meta.gate = {accuracy: 0.9, threshold: 0.3, passed: ($confidence >= 0.3)}' $log > changed
     cp changed $log
     for flags in '--below 0.2' '--below 0.3' '--gate failed' '--gate passed' '--gate passed --below 1' '--gate passed --below 0.3'
