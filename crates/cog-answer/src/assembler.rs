@@ -7,8 +7,8 @@ use std::{sync::Arc, time::Duration};
 
 use cog_json::{ToJson, Value};
 use cog_spec::{
-    BelowGate, Chunk, Code, Cost, Dialect, ErrorBody, Fallback, Form, Meta, ModelEvent, PartReport, Repair,
-    Risk, RuntimeMeta, Usage, Warning, WarningCode,
+    Chunk, Cost, Dialect, ErrorBody, Fallback, Form, Meta, ModelEvent, PartReport, Repair, Risk, RuntimeMeta,
+    Usage, Warning, WarningCode,
 };
 
 pub use self::{judged::JudgedReply, pending::PendingReply};
@@ -358,15 +358,8 @@ impl Assembler {
         if !self.rules.has_next || self.last_attempt.is_some() || failure.meta.is_some() {
             return false; // an error that the model reports is an answer
         }
-        let is_unsure = failure.error.code == Code::LowConfidence.into();
-        let asks_next =
-            self.rules.confidence.as_ref().is_some_and(|confidence| confidence.below == BelowGate::Next);
-        let is_bad = is_unsure
-            || failure.is_contract_violation()
-            || [Code::ConstraintViolation, Code::TokenLimit]
-                .iter()
-                .any(|code| failure.error.code == (*code).into());
-        (self.rules.escalates && is_bad) || (is_unsure && asks_next)
+        let violates = self.rules.escalates && failure.is_contract_violation();
+        violates || self.rules.asks_next_after(&failure.error)
     }
 
     /// Makes this attempt the last one. If its answer fails and the module allows another attempt, the run ends with

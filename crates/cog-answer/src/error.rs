@@ -8,7 +8,7 @@ use cog_spec::{Code, ErrorBody, ErrorCode, ErrorOrigin, Repair, ViolationNote};
 use crate::error;
 
 /// Returns the error of a refusal to try again after an answer that failed, with the failure in its details.
-pub(crate) fn refused_after(mut refusal: ErrorBody, failed: &ErrorBody) -> ErrorBody {
+pub fn refused_after(mut refusal: ErrorBody, failed: &ErrorBody) -> ErrorBody {
     let code = failed.code.as_str();
     let message = &failed.message;
     let mut details = refusal.details.as_ref().map(Value::to_serde).unwrap_or_default();

@@ -14,6 +14,7 @@ use cog_spec::{
     Tier, Warning, WarningCode,
 };
 
+pub use self::confidence::DeferredJudgement;
 pub(crate) use self::{
     confidence::MeasuredConfidence,
     open::{Failure, ParsedReply, Success},
@@ -318,22 +319,19 @@ fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<Excess
 
 // Applies constraints and tiers to an answer that conforms to its contract.
 
-/// The confidence below which tier decision has a warning (ruling R4).
-const LOW_FOR_DECISION: f64 = 0.5;
-
 fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<Failure>> {
     let ConformingAnswer { mut meta, model_meta, mut evidence, data, changed, ledger, mut warnings, handoff } =
         checked;
-    let judged = confidence::judge(rules, &mut meta, &mut evidence, ledger.entries());
-    let measured = judged.as_ref().map(|judged| judged.measured);
-    let mut gated = None;
-    if let Some(judged) = judged {
-        warnings.extend(judged.warnings);
-        gated = judged.refusal;
+    let mut judged = confidence::Judged::default();
+    if !rules.defers_confidence {
+        judged = confidence::judge(rules, &mut meta, &mut evidence, ledger.entries(), data.node());
     }
+    let measured = judged.measured;
+    warnings.extend(judged.warnings);
     let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node), &rules.sources);
-    let refusal = refusal(rules, &meta, data.node()).or(gated);
-    if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
+    let tier = rules.manifest.tier;
+    let refusal = judged.refusal.or_else(|| tier.and_then(|tier| risky(tier, &meta)));
+    if let Some(error) = refusal.or_else(|| tier.and_then(|tier| uncited(tier, &citations))) {
         // A refusal reports what the model itself stated, before the rules changed it (rulings R2, R3).
         let details = error::details(|w| {
             w.field("meta", &model_meta);
@@ -349,40 +347,10 @@ fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<
             ..Failure::new(error.with_details(details))
         }));
     }
-    warnings.extend(low_confidence(rules, &meta));
     warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
     let repairs = ledger.into_entries();
-    Ok(Success { meta, evidence, measured, data, emitted: None, changed, repairs, warnings, handoff })
-}
-
-fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
-    overconfident(rules, meta, data)
-        .or_else(|| rules.manifest.tier.filter(|_| !rules.is_calibration).and_then(|tier| unsure(tier, meta)))
-        .or_else(|| rules.manifest.tier.and_then(|tier| risky(tier, meta)))
-}
-
-/// `behavior_equivalence_false_max_confidence` of v2.1.
-fn overconfident(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
-    let max = rules.manifest.constraints.behavior_equivalence_false_max_confidence?;
-    let differs = data.get("behavior_equivalence").and_then(Node::as_bool) == Some(false);
-    let confidence = meta.confidence.filter(|confidence| differs && *confidence > max)?;
-    Some(ErrorBody::new(
-        Code::ConstraintViolation,
-        format!(
-            "`data.behavior_equivalence` is false, so confidence may be at most {max}; it is {confidence}"
-        ),
-    ))
-}
-
-/// Ruling R2.
-fn unsure(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
-    let min = tier.min_confidence()?;
-    let confidence = meta.confidence.unwrap_or_default();
-    (confidence < min).then(|| {
-        let message = format!("Confidence is {confidence}; tier {tier} requires at least {min}");
-        ErrorBody::new(Code::LowConfidence, message)
-            .suggest("The answer is in partial_data: have a person review it, or give more context.")
-    })
+    let emitted = None;
+    Ok(Success { meta, model_meta, evidence, measured, data, emitted, changed, repairs, warnings, handoff })
 }
 
 /// Ruling R3.
@@ -409,15 +377,6 @@ fn uncited(tier: Tier, findings: &[Finding]) -> Option<ErrorBody> {
 
 fn citation_warning(finding: &Finding) -> Warning {
     Warning::new(WarningCode::CitationInvalid, format!("`{}`: {}.", finding.path, finding.message))
-}
-
-/// Ruling R4.
-fn low_confidence(rules: &AnswerRules, meta: &Meta) -> Option<Warning> {
-    let confidence = meta.confidence.filter(|confidence| *confidence < LOW_FOR_DECISION)?;
-    (rules.manifest.tier == Some(Tier::Decision)).then(|| {
-        let message = format!("Confidence is {confidence}, which is low for tier decision.");
-        Warning::new(WarningCode::LowConfidence, message)
-    })
 }
 
 #[cfg(test)]

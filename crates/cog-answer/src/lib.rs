@@ -49,7 +49,8 @@ mod testing;
 pub mod verify;
 
 pub use crate::assembler::{Assembler, Finish, JudgedReply, PartsSummary, PendingReply, Step};
-pub use crate::finalize::aggregated_risk;
+pub use crate::error::refused_after;
+pub use crate::finalize::{DeferredJudgement, aggregated_risk};
 pub use crate::fold::{DataAccumulator, EnvelopeBuilder, fold};
 pub use crate::rules::{
     AnswerRules, CalibrationInForce, ConfidenceRules, HandoffRules, HandoffTarget, RecoveryOffer,

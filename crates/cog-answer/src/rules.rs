@@ -5,8 +5,8 @@ use cog_json::{Limits, Value};
 use cog_rules::Checks;
 use cog_schema::Contract;
 use cog_spec::{
-    BelowGate, CalibrationReport, Dialect, Form, GateRule, LogisticMap, Manifest, OnViolation, Response,
-    Risk, RuntimeMeta, Secret, Warning,
+    BelowGate, CalibrationReport, Code, Dialect, ErrorBody, EvidenceMap, Form, GateRule, Manifest,
+    OnViolation, Response, Risk, RuntimeMeta, Secret, Warning,
 };
 
 /// The requirements for one run's answer, and what is known of the run before the reply.
@@ -31,6 +31,9 @@ pub struct AnswerRules {
     pub form: &'static Form,
     /// How the confidence is measured, and the gate; none if the run takes the confidence as the model states it.
     pub confidence: Option<Arc<ConfidenceRules>>,
+    /// Whether more evidence is collected after the reply, so that [`DeferredJudgement`](crate::DeferredJudgement) judges the
+    /// confidence.
+    pub defers_confidence: bool,
     /// Whether the answer is one of a calibration: a low confidence does not refuse it.
     pub is_calibration: bool,
     /// Whether another provider can be called after a bad answer.
@@ -87,11 +90,9 @@ pub struct ConfidenceRules {
 /// A calibration that applies to the model that answers.
 #[derive(Debug, Clone)]
 pub struct CalibrationInForce {
-    /// The number that the map reads.
-    pub evidence: String,
     /// The map to a probability.
-    pub map: LogisticMap,
-    /// The lowest number that the gate accepts; none if no threshold can be promised.
+    pub map: EvidenceMap,
+    /// The lowest score that the gate accepts; none if no threshold can be promised.
     pub threshold: Option<f64>,
     /// The cases, for `meta.calibration`.
     pub report: CalibrationReport,
@@ -156,6 +157,7 @@ impl AnswerRules {
             dialect: Dialect::Prompt,
             form: Form::ENVELOPE,
             confidence: None,
+            defers_confidence: false,
             is_calibration: false,
             has_next: false,
             escalates: false,
@@ -202,6 +204,17 @@ impl AnswerRules {
     /// Returns whether the first violation stops the provider (ruling R49). Otherwise the answer is checked at its end.
     pub(crate) fn stops_at_violations(&self) -> bool {
         matches!(self.response.on_violation, Some(OnViolation::Abort | OnViolation::Retry))
+    }
+
+    /// Returns whether the next provider is asked, if there is one, because the answer has this error. It is neither a violation of
+    /// the contract nor an error that the model reports.
+    pub(crate) fn asks_next_after(&self, error: &ErrorBody) -> bool {
+        let is_unsure = error.code == Code::LowConfidence.into();
+        let is_gated = self.confidence.as_ref().is_some_and(|confidence| confidence.below == BelowGate::Next);
+        let is_bad = [Code::LowConfidence, Code::ConstraintViolation, Code::TokenLimit]
+            .iter()
+            .any(|code| error.code == (*code).into());
+        (self.escalates && is_bad) || (is_unsure && is_gated)
     }
 
     /// Masks the keys in text of the runtime.

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use cog_json::{Limits, Value};
-use cog_spec::{Calibration, CalibrationFile, Effort, Form, LogisticMap, ScoreCount};
+use cog_spec::{Calibration, CalibrationFile, Effort, EvidenceMap, EvidenceRequest, Form, ScoreCount};
 use thiserror::Error;
 
 use crate::{
@@ -44,6 +44,8 @@ pub struct CalibrationKey {
     pub effort: Option<Effort>,
     /// The form in which it is asked.
     pub form: &'static Form,
+    /// What a run collects about its answer.
+    pub evidence: EvidenceRequest,
 }
 
 /// What the file says about a model.
@@ -60,7 +62,7 @@ pub enum CalibrationEntry<'a> {
 impl Calibrations {
     /// Returns what the file says about a model.
     pub fn find(&self, module: &Module, key: &CalibrationKey) -> CalibrationEntry<'_> {
-        let CalibrationKey { provider, model, effort, form } = key;
+        let CalibrationKey { provider, model, effort, form, evidence } = key;
         if let Some(problem) = &self.problem {
             return CalibrationEntry::Missing(problem.clone());
         }
@@ -83,6 +85,8 @@ impl Calibrations {
             "manifest, prompt or schema has changed since".to_owned()
         } else if calibration.form != *form {
             format!("the model was asked in the form `{}`, and is now in `{form}`", calibration.form)
+        } else if let Some(reason) = collected_otherwise(calibration, evidence) {
+            reason
         } else if !module.trust.allows_tools() {
             "its directory is not trusted".to_owned()
         } else {
@@ -107,10 +111,8 @@ impl Calibrations {
 pub struct NewCalibration {
     /// How the model was asked.
     pub key: CalibrationKey,
-    /// The number that the map reads.
-    pub evidence: String,
     /// The map.
-    pub map: LogisticMap,
+    pub map: EvidenceMap,
     /// The cases, from the highest score to the lowest.
     pub scores: Vec<ScoreCount>,
 }
@@ -198,11 +200,13 @@ impl Module {
     ) -> Result<PathBuf, KeepCalibrationError> {
         let path = self.check_calibrations(state)?;
         let mut file = kept(&self.origin, &path)?;
-        let NewCalibration { key: CalibrationKey { provider, model, effort, form }, evidence, map, scores } =
-            new;
+        let NewCalibration { key, map, scores } = new;
+        let CalibrationKey { provider, model, effort, form, evidence } = key;
+        let collected = evidence.to_string();
         let module = self.fingerprint.clone();
         let checksum = String::new();
-        let unsigned = Calibration { provider, model, effort, form, evidence, map, scores, module, checksum };
+        let unsigned =
+            Calibration { provider, model, effort, form, collected, map, scores, module, checksum };
         let calibration = Calibration { checksum: self::checksum(&unsigned), ..unsigned };
         file.calibrations.retain(|other| {
             (&other.provider, &other.model, other.effort)
@@ -217,6 +221,26 @@ impl Module {
         files::write_atomic(&path, format!("{text}\n")).map_err(unwritable)?;
         Ok(path)
     }
+}
+
+/// Returns how the evidence of a run differs from the evidence of the cases. A kind that the run does not collect at all is absent
+/// from its answer, which says so.
+fn collected_otherwise(calibration: &Calibration, of_run: &EvidenceRequest) -> Option<String> {
+    let of_cases: EvidenceRequest = calibration.collected.parse().ok()?;
+    let reads = |kind: &str| calibration.map.slopes.contains_key(kind);
+    if let (Some(before), Some(now)) = (of_cases.agreement, of_run.agreement)
+        && before != now
+        && reads("agreement")
+    {
+        return Some(format!("its agreement is of {before} runs, and this one of {now}"));
+    }
+    if let (Some(before), Some(now)) = (of_cases.judge, &of_run.judge)
+        && before != *now
+        && reads("judge")
+    {
+        return Some(format!("its judge is `{before}`, and is now `{now}`"));
+    }
+    None
 }
 
 /// Returns the file that is there, or an empty one.
@@ -264,7 +288,9 @@ fn is_sane(calibration: &Calibration) -> bool {
         (0.0..=1.0).contains(&count.score) && count.cases > 0 && count.right <= count.cases
     };
     let is_sorted = scores.is_sorted_by(|one, other| one.score > other.score);
-    map.intercept.is_finite() && map.slope.is_finite() && is_sorted && scores.iter().all(is_score)
+    let has_map =
+        !map.slopes.is_empty() && map.slopes.values().chain([&map.intercept]).all(|n| n.is_finite());
+    has_map && is_sorted && scores.iter().all(is_score)
 }
 
 /// Returns the SHA-256 of a calibration without its checksum.

@@ -1,5 +1,5 @@
 use cog_module::calibration::CalibrationKey;
-use cog_spec::{Ask, Code, ErrorBody, Form};
+use cog_spec::{Ask, Code, ErrorBody, EvidenceRequest, Form};
 
 use crate::{
     confidence, form,
@@ -37,10 +37,10 @@ pub struct AskedForm {
 }
 
 impl PreparedRun {
-    /// Returns what a calibration of the model of this run is stored by.
-    pub(crate) fn calibration_key(&self) -> Result<CalibrationKey, ErrorBody> {
+    /// Returns what a calibration of the model of this run, which collects this evidence, is stored by.
+    pub(crate) fn calibration_key(&self, evidence: EvidenceRequest) -> Result<CalibrationKey, ErrorBody> {
         self.check_own_model("a sample says nothing about a confidence", "Calibrate each part.")?;
-        Ok(confidence::key_of(self.plan.provider.as_ref(), &self.plan.request))
+        Ok(confidence::key_of(self.plan.provider.as_ref(), &self.plan.request, evidence))
     }
 
     /// Checks that a model gives the answer itself.

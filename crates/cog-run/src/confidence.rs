@@ -13,7 +13,7 @@ use cog_module::{
     calibration::{CalibrationEntry, CalibrationKey, Calibrations},
 };
 use cog_provider::{ModelRequest, Provider};
-use cog_spec::{BelowGate, Calibration, CalibrationReport, GateRule, RequiredSource};
+use cog_spec::{BelowGate, Calibration, CalibrationReport, EvidenceRequest, GateRule, RequiredSource};
 use cog_trust::{Gate, Goal, Rate, interval};
 
 use crate::{RunOptions, request};
@@ -65,11 +65,19 @@ pub(crate) struct RequiredConfidence {
     calibrations: Arc<Calibrations>,
     gate: Option<GateRule>,
     below: BelowGate,
+    /// What is collected about the answer.
+    evidence: EvidenceRequest,
 }
 
 impl RequiredConfidence {
-    /// Returns what the manifest and the options require; none if they take the confidence as the model states it.
-    pub(crate) fn new(store: &CalibrationStore, module: &Module, options: &RunOptions) -> Option<Self> {
+    /// Returns what the manifest and the options require; none if they take the confidence as the model states it. `evidence` is what
+    /// is collected about the answer.
+    pub(crate) fn new(
+        store: &CalibrationStore,
+        module: &Module,
+        options: &RunOptions,
+        evidence: &EvidenceRequest,
+    ) -> Option<Self> {
         let rule = module.manifest.confidence;
         if rule.source == RequiredSource::Stated && options.accept.is_none() {
             return None;
@@ -80,7 +88,7 @@ impl RequiredConfidence {
             let accuracy = own.map_or(accept, |own| own.accuracy.max(accept));
             Some(GateRule { accuracy, risk: own.map_or(GateRule::RISK, |own| own.risk) })
         });
-        Some(Self { calibrations: store.get(module), gate, below: rule.below })
+        Some(Self { calibrations: store.get(module), gate, below: rule.below, evidence: evidence.clone() })
     }
 
     /// Returns the rules for the answer of the model that a request is sent to.
@@ -90,11 +98,10 @@ impl RequiredConfidence {
         provider: &dyn Provider,
         request: &ModelRequest,
     ) -> Arc<ConfidenceRules> {
-        let key = key_of(provider, request);
+        let key = key_of(provider, request, self.evidence.clone());
         let calibration = match self.calibrations.find(module, &key) {
             CalibrationEntry::Valid(calibration) => Ok(CalibrationInForce {
-                evidence: calibration.evidence.clone(),
-                map: calibration.map,
+                map: calibration.map.clone(),
                 threshold: self.gate.and_then(|gate| threshold(calibration, gate)),
                 report: report(calibration, false),
             }),
@@ -108,13 +115,18 @@ impl RequiredConfidence {
     }
 }
 
-/// Returns what a calibration of the model of a request is found by.
-pub(crate) fn key_of(provider: &dyn Provider, request: &ModelRequest) -> CalibrationKey {
+/// Returns what a calibration of the model of a request is found by, in a run that collects this evidence.
+pub(crate) fn key_of(
+    provider: &dyn Provider,
+    request: &ModelRequest,
+    evidence: EvidenceRequest,
+) -> CalibrationKey {
     CalibrationKey {
         provider: provider.info().name.clone().into_owned(),
         model: request::model_of(request, provider).to_owned(),
         effort: request.generation.effort,
         form: request::form_of(request),
+        evidence,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 pub use cog_answer::RecoveryOffer;
 use cog_media::SourceContent;
-use cog_spec::Warning;
+use cog_spec::{EvidenceRequest, Warning};
 
 use crate::{call_log::CallLog, events::Listeners, parts_state::FinishedParts, trace_context::SpanContext};
 
@@ -48,6 +48,8 @@ pub struct RunContext {
     pub(crate) listeners: Listeners,
     /// The number of the run among those of one request, whose answers are compared; 0 for the first one.
     pub(crate) sample: u32,
+    /// What the run around this one collects about its answer, which then also judges its confidence; none for any other run.
+    pub(crate) collected: Option<EvidenceRequest>,
     /// Whether the answer must not be one that was stored: the caller says so, or it is for one of a module whose answers are not.
     pub is_uncached: bool,
     /// Whether the run is one of a calibration: its confidence stays as it is, and no gate refuses its answer.

@@ -410,6 +410,9 @@ impl Driver {
             }
         };
         let judged = judged.reject(found.into_iter().map(|found| (found.path, found.message)));
+        if let Some(slot) = &self.run.judgement_slot {
+            slot.set(judged.deferred());
+        }
         let mut last = Vec::new();
         let finish = judged.finish(self.started.elapsed(), &mut last);
         self.store(&mut last).await;

@@ -2,19 +2,24 @@
 //!
 //! A run that collects evidence is a run around others. [`Collector`] passes the chunks of the first one on, except for its end.
 //! Meanwhile it runs the samples, which are further runs of the same request. Then it compares the answers, searches for the strings
-//! of the chosen one in the input, has it judged, and ends the stream.
+//! of the chosen one in the input, has it judged, and ends the stream. A calibrated confidence and its gate come last, because they
+//! may depend on all evidence. If they ask the next provider, all of this is done once more with the providers that are left.
 
 mod answers;
 mod held;
 mod judge;
+mod rounds;
 
 use std::{
     future::poll_fn,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
-use cog_answer::evidence::{self, Decision, GroundingSource};
+use cog_answer::{
+    DeferredJudgement,
+    evidence::{self, Decision, GroundingSource},
+};
 use cog_json::Value;
 use cog_module::Module;
 use cog_spec::{
@@ -27,8 +32,12 @@ use futures_util::{
 };
 use tokio::time::{Instant, timeout_at};
 
-pub(crate) use self::judge::Judge;
-use self::{answers::Answers, held::Held};
+use self::{
+    answers::{Answers, Costs},
+    held::Held,
+    rounds::{Asked, Rounds},
+};
+pub(crate) use self::{judge::Judge, rounds::StartNext};
 use crate::{
     Budget, Cancellation, ChunkStream, RunOptions,
     composition::Composition,
@@ -39,6 +48,27 @@ use crate::{
 
 /// Where a run leaves the media of its input once they are open.
 pub(crate) type MediaSlot = Arc<OnceLock<Arc<CitedMedia>>>;
+
+/// Where a run leaves the judgement of its answer, which waits for the evidence.
+#[derive(Clone, Default)]
+pub(crate) struct JudgementSlot(Arc<Mutex<Option<DeferredJudgement>>>);
+
+impl JudgementSlot {
+    /// Sets the judgement of the last answer of the run.
+    pub(crate) fn set(&self, judgement: Option<DeferredJudgement>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = judgement;
+    }
+
+    fn take(&self) -> Option<DeferredJudgement> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A run of a collection.
+pub(crate) struct CollectedRun {
+    pub(crate) chunks: ChunkStream,
+    pub(crate) judgement: JudgementSlot,
+}
 
 /// Returns what a run collects: what its options request, otherwise its manifest.
 pub(crate) fn requested<'a>(options: &'a RunOptions, manifest: &'a Manifest) -> &'a EvidenceRequest {
@@ -101,8 +131,10 @@ fn rounded(value: f64) -> f64 {
 /// The further runs of a run that collects evidence, and what is collected.
 pub(crate) struct Collection {
     /// The further runs, or why one could not be started.
-    pub(crate) samples: Vec<Result<ChunkStream, ErrorBody>>,
+    pub(crate) samples: Vec<Result<CollectedRun, ErrorBody>>,
     pub(crate) collector: Collector,
+    /// Starts the runs with the next providers; none if no other provider can be asked.
+    pub(crate) next: Option<StartNext>,
 }
 
 /// Collects the evidence about the answer of a run.
@@ -124,30 +156,67 @@ pub(crate) struct Collector {
 }
 
 impl Collection {
-    /// Returns the stream of a run, from the stream of its first run.
-    pub(crate) fn collect(self, first: ChunkStream) -> ChunkStream {
-        let Self { samples, collector } = self;
+    /// Returns the stream of a run, from its first run.
+    pub(crate) fn collect(self, first: CollectedRun) -> ChunkStream {
         let queue = ChunkQueue::default();
-        ChunkStream::new(queue.clone(), collector.run(first, samples, queue))
+        ChunkStream::new(queue.clone(), self.run(first, queue))
+    }
+
+    async fn run(self, mut first: CollectedRun, out: ChunkQueue) {
+        let started = Instant::now();
+        let mut rounds = Rounds::default();
+        let mut held = Held::default();
+        let Self { mut samples, mut collector, mut next } = self;
+        let deadline = started + collector.timeout;
+        loop {
+            let is_streamed = collector.is_streamed;
+            let can_ask_next = next.is_some();
+            let asked = collector.run(first, samples, can_ask_next, &mut rounds.costs, &mut held, &out).await;
+            let (envelope, is_first) = match (asked, next.take()) {
+                (Asked::Next { envelope, provider, fallbacks }, Some(start)) => {
+                    let skipped = rounds.add(envelope, provider, fallbacks);
+                    match start(skipped, deadline.saturating_duration_since(Instant::now())) {
+                        Ok((run, collection)) => {
+                            held = held.restart(is_streamed, &out);
+                            first = run;
+                            Self { samples, collector, next } = *collection;
+                            continue;
+                        }
+                        Err(error) => (Envelope::failure(error), false),
+                    }
+                }
+                (Asked::Next { envelope, .. }, None) => (envelope, false),
+                (Asked::Ended { envelope, is_first }, _) => (envelope, is_first),
+            };
+            let (envelope, is_first) = rounds.end(envelope, is_first, started.elapsed());
+            return held.end(envelope, is_first, is_streamed, &out);
+        }
     }
 }
 
 impl Collector {
+    /// Runs one round, whose providers are asked the same.
     async fn run(
-        mut self,
-        first: ChunkStream,
-        samples: Vec<Result<ChunkStream, ErrorBody>>,
-        out: ChunkQueue,
-    ) {
+        &mut self,
+        first: CollectedRun,
+        samples: Vec<Result<CollectedRun, ErrorBody>>,
+        can_ask_next: bool,
+        costs: &mut Costs,
+        held: &mut Held,
+        out: &ChunkQueue,
+    ) -> Asked {
         let started = Instant::now();
-        let samples = join_all(samples.into_iter().map(fold));
+        let CollectedRun { chunks, judgement } = first;
+        let samples: Vec<_> = samples.into_iter().map(split).collect();
+        let mut judgements = vec![judgement];
+        judgements.extend(samples.iter().map(|(_, judgement)| judgement.clone()));
+        let samples = join_all(samples.into_iter().map(|(sample, _)| fold(sample)));
         let first = async {
-            let held = forward(first, &out).await;
-            self.tell(&out);
-            held
+            forward(chunks, held, out).await;
+            self.tell(out);
         };
-        let (mut held, samples) = join(first, samples).await;
-        let mut answers = Answers::new(held.take_envelope(), samples);
+        let ((), samples) = join(first, samples).await;
+        let mut answers = Answers::new(held.take_envelope(), samples, costs);
         let chosen = self.choose(&answers);
         let mut envelope = answers.take(chosen.run);
         let mut is_first = chosen.run == 0;
@@ -163,11 +232,18 @@ impl Collector {
         // Without a model there is nothing to support.
         let is_of_model = envelope.warnings.iter().all(|warning| warning.code != WarningCode::NoModelCalled);
         if envelope.is_ok() && is_of_model {
-            self.add_evidence(&mut envelope, chosen.agreement, &mut answers, started).await;
+            self.add_evidence(&mut envelope, chosen.agreement, costs, started).await;
+        }
+        let judgement = judgements.get(chosen.run).and_then(JudgementSlot::take);
+        if let Some(judgement) = judgement.filter(|_| envelope.is_ok()) {
+            let provider = judgement.provider().to_owned();
+            if judgement.judge(&mut envelope, can_ask_next) {
+                let fallbacks = std::mem::take(&mut envelope.meta.runtime.fallbacks);
+                return Asked::Next { envelope, provider, fallbacks };
+            }
         }
         self.store(&mut envelope).await;
-        answers.sum_into(&mut envelope, started.elapsed());
-        held.end(envelope, is_first, self.is_streamed, &out);
+        Asked::Ended { envelope, is_first }
     }
 
     /// Says that the answer is there, and what the run waits for.
@@ -217,7 +293,7 @@ impl Collector {
         &self,
         envelope: &mut Envelope,
         agreement: Option<Agreement>,
-        answers: &mut Answers,
+        costs: &mut Costs,
         started: Instant,
     ) {
         let Some(data) = envelope.data().cloned() else { return };
@@ -232,7 +308,7 @@ impl Collector {
         }
         if let Some(judge) = &self.judge {
             let remaining = deadline.saturating_duration_since(Instant::now());
-            match judge.run(&self.input, &data, remaining, answers).await {
+            match judge.run(&self.input, &data, remaining, costs).await {
                 Ok(judgement) => found.judge = Some(judgement),
                 Err(why) => envelope.warnings.push(warning(format!("There is no judgement: {why}"))),
             }
@@ -306,6 +382,14 @@ struct Chosen {
     warnings: Vec<Warning>,
 }
 
+/// Returns a sample without its judgement, and where that will be.
+fn split(sample: Result<CollectedRun, ErrorBody>) -> (Result<ChunkStream, ErrorBody>, JudgementSlot) {
+    match sample {
+        Ok(CollectedRun { chunks, judgement }) => (Ok(chunks), judgement),
+        Err(error) => (Err(error), JudgementSlot::default()),
+    }
+}
+
 async fn fold(sample: Result<ChunkStream, ErrorBody>) -> Envelope {
     match sample {
         Ok(chunks) => chunks.fold().await,
@@ -314,13 +398,11 @@ async fn fold(sample: Result<ChunkStream, ErrorBody>) -> Envelope {
 }
 
 /// Passes the chunks of a run on, and holds its end back.
-async fn forward(mut chunks: ChunkStream, out: &ChunkQueue) -> Held {
-    let mut held = Held::default();
+async fn forward(mut chunks: ChunkStream, held: &mut Held, out: &ChunkQueue) {
     while let Some(chunk) = next(&mut chunks, out).await {
         held.pass(chunk, out);
         out.make_room().await;
     }
-    held
 }
 
 /// Waits for the next chunk. Once the first run calls its provider, so does the run around it.

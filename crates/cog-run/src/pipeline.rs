@@ -25,6 +25,7 @@ use crate::{
     composition::{CompositionMode, PartRun, StartPart},
     drive::Driver,
     events::OpenRun,
+    evidence::CollectedRun,
     plan::PreparedRun,
     runtime_state::RuntimeState,
     stream::ChunkQueue,
@@ -37,14 +38,21 @@ pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
     if let Some(open) = &mut run.open {
         open.set_session(&run.rules.session_id);
     }
+    let (open, client, collection) = (run.open.take(), run.client.clone(), run.collection.take());
+    let answer = collected(run);
+    let chunks = match collection {
+        Some(collection) => collection.collect(answer),
+        None => answer.chunks,
+    };
+    chunks.observed(open).shown_to(client)
+}
+
+/// Calls the provider, for a run by itself or one of a collection.
+fn collected(run: PreparedRun) -> CollectedRun {
+    let judgement = run.plan.judgement_slot.clone().unwrap_or_default();
     let queue = ChunkQueue::default();
     let driver = Driver::new(run.plan, run.rules, queue.clone());
-    let answer = ChunkStream::new(queue, driver.run());
-    let chunks = match run.collection {
-        Some(collection) => collection.collect(answer),
-        None => answer,
-    };
-    chunks.observed(run.open).shown_to(run.client)
+    CollectedRun { chunks: ChunkStream::new(queue, driver.run()), judgement }
 }
 
 /// Runs the steps before the call, and reports a run that is refused to its listeners.

@@ -18,7 +18,7 @@ use crate::{
     confidence::RequiredConfidence,
     error,
     events::{OpenRun, Recorder, RunScope},
-    evidence::{Collection, MediaSlot},
+    evidence::{Collection, JudgementSlot, MediaSlot},
     media::{self, Collected, MediaSink, Sources},
     module_context::ContextSink,
     parts_state::CompositionState,
@@ -53,6 +53,8 @@ pub(crate) struct Plan {
     pub(crate) media: Option<Sources>,
     /// Where the media of the input are left once they are open, for the evidence of the run.
     pub(crate) media_slot: Option<MediaSlot>,
+    /// Where the judgement of a valid answer is left that waits for the evidence of the run.
+    pub(crate) judgement_slot: Option<JudgementSlot>,
     /// The halted run that this one continues, until its media are open.
     pub(crate) claim: Option<Claim>,
     /// The handling of media that the model generates.

@@ -15,6 +15,7 @@ use crate::{
     composition::{CompositionMode, Compositions},
     confidence::CalibrationStore,
     events::{Listeners, RunEvents},
+    evidence,
     modules::{ModuleRef, Modules},
     options::{Approval, Decision},
     pipeline,
@@ -278,7 +279,8 @@ impl Runtime {
     ) -> Result<CalibrationKey, ErrorBody> {
         let context = RunContext::default();
         let mode = CompositionMode::Find;
-        pipeline::prepare(&self.state, module, input, &options, context, &mode)?.calibration_key()
+        let evidence = evidence::requested(&options, &module.manifest).clone();
+        pipeline::prepare(&self.state, module, input, &options, context, &mode)?.calibration_key(evidence)
     }
 }
 

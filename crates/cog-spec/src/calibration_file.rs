@@ -1,5 +1,7 @@
 //! `calibration.json` of a module: what the confidence of each model was worth on cases with a known truth.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Effort, Form, forms_file};
@@ -36,10 +38,10 @@ pub struct Calibration {
     /// The form in which the model was asked.
     #[serde(serialize_with = "forms_file::write_form", deserialize_with = "forms_file::read_form")]
     pub form: &'static Form,
-    /// The number that the map reads: [`Calibration::STATED`], or the name of a number in `meta.evidence`.
-    pub evidence: String,
-    /// The map from this number to a probability.
-    pub map: LogisticMap,
+    /// What the runs of the cases were asked to collect, as [`EvidenceRequest`](crate::EvidenceRequest) writes it.
+    pub collected: String,
+    /// The map from the evidence to a probability.
+    pub map: EvidenceMap,
     /// The cases, from the highest number to the lowest.
     pub scores: Vec<ScoreCount>,
     /// The SHA-256 of manifest, prompt and schema. If they change, the calibration is stale.
@@ -90,6 +92,64 @@ pub struct ScoreCount {
     pub right: u64,
 }
 
+/// A logistic map of one or several kinds of evidence: the logit of the probability is the intercept plus the sum of
+/// `slope * logit(evidence)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceMap {
+    /// What is added: negative for answers that are right less often than their evidence says.
+    pub intercept: f64,
+    /// The slope of each kind: [`Calibration::STATED`], or a number of `meta.evidence` by its name.
+    pub slopes: BTreeMap<String, f64>,
+}
+
+impl EvidenceMap {
+    /// Creates the map of one kind of evidence.
+    pub fn of(kind: &str, map: LogisticMap) -> Self {
+        Self { intercept: map.intercept, slopes: BTreeMap::from([(kind.to_owned(), map.slope)]) }
+    }
+
+    /// Returns the map of the only kind; none of several kinds.
+    pub fn single(&self) -> Option<LogisticMap> {
+        match self.slopes.len() {
+            1 => self
+                .slopes
+                .values()
+                .next()
+                .map(|slope| LogisticMap { intercept: self.intercept, slope: *slope }),
+            _ => None,
+        }
+    }
+
+    /// Returns the kinds of evidence that it reads.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.slopes.keys().map(String::as_str)
+    }
+
+    /// Returns the number by which answers are ordered and compared with a threshold: the evidence itself if it is of one kind,
+    /// otherwise the probability. It is rounded as [`Calibration::rounded`] does.
+    ///
+    /// `value` returns the number of a kind, from 0 to 1.
+    ///
+    /// # Errors
+    /// The kind of which the answer has no evidence. Evidence that is absent is never taken as 0.
+    pub fn score(&self, value: impl Fn(&str) -> Option<f64>) -> Result<f64, &str> {
+        let mut logit = self.intercept;
+        let mut last = 0.0;
+        for (kind, slope) in &self.slopes {
+            last = value(kind).filter(|value| value.is_finite()).ok_or(kind.as_str())?;
+            logit += slope * LogisticMap::logit(last);
+        }
+        let score = if self.slopes.len() == 1 { last } else { LogisticMap::probability_at(logit) };
+        Ok(Calibration::rounded(score))
+    }
+
+    /// Returns the probability that an answer with this score is right, rounded as the score is.
+    pub fn probability_of(&self, score: f64) -> f64 {
+        Calibration::rounded(self.single().map_or(score, |map| map.probability(score)))
+    }
+}
+
 /// A logistic map: the logit of the probability is `intercept + slope * logit(stated)`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,7 +169,12 @@ impl LogisticMap {
 
     /// Returns the probability that an answer with this confidence is right.
     pub fn probability(&self, stated: f64) -> f64 {
-        1.0 / (1.0 + (-self.at(Self::logit(stated))).exp())
+        Self::probability_at(self.at(Self::logit(stated)))
+    }
+
+    /// Returns the probability whose logit this is.
+    pub fn probability_at(logit: f64) -> f64 {
+        1.0 / (1.0 + (-logit).exp())
     }
 
     /// Returns the logit of the probability at a logit.

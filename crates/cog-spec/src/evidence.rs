@@ -67,6 +67,20 @@ impl EvidenceRequest {
         *self == Self::default()
     }
 
+    /// Adds a kind of evidence that a calibration reads, in its default form, unless it is collected already.
+    #[must_use]
+    pub fn with_kind(mut self, kind: &str) -> Self {
+        match kind {
+            "agreement" => self.agreement = self.agreement.or(Some(Self::DEFAULT_RUNS)),
+            // The checks come with any other evidence, and this one costs nothing.
+            "grounding" | "checks" => self.grounding = true,
+            "judge" => self.judge = self.judge.or_else(|| Some(Self::JUDGE.to_owned())),
+            "logprob" => self.logprob = true,
+            _ => {} // every run has the others
+        }
+        self
+    }
+
     /// Returns the number of runs and of judges: the calls to models that the evidence needs in all, if each needs one.
     pub fn calls(&self) -> u32 {
         self.agreement.unwrap_or(1) + u32::from(self.judge.is_some())

@@ -35,7 +35,7 @@ mod string_enum;
 mod tier;
 mod warning;
 
-pub use calibration_file::{Calibration, CalibrationFile, LogisticMap, ScoreCount, ScoreTotal};
+pub use calibration_file::{Calibration, CalibrationFile, EvidenceMap, LogisticMap, ScoreCount, ScoreTotal};
 pub use capability::{Capabilities, Dialect, Modality, SPECIFICATION, Transport};
 pub use check::{CheckRule, CheckSeverity};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};

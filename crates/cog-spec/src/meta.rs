@@ -208,13 +208,18 @@ pub struct Evidence {
 
 impl Evidence {
     /// The kinds of evidence that a calibration can read, with the confidence itself.
-    pub const KINDS: &'static [&'static str] = &[Calibration::STATED, "logprob"];
+    pub const KINDS: &'static [&'static str] =
+        &[Calibration::STATED, "logprob", "agreement", "grounding", "judge", "checks"];
 
     /// Returns the number of a kind, from 0 to 1; none if the answer has no such evidence.
     pub fn value(&self, kind: &str) -> Option<f64> {
         match kind {
-            "logprob" => self.logprob.as_ref().map(|found| found.value),
             Calibration::STATED => self.stated,
+            "logprob" => self.logprob.as_ref().map(|found| found.value),
+            "agreement" => self.agreement.as_ref().map(|found| found.value),
+            "grounding" => self.grounding.as_ref().map(|found| found.value),
+            "judge" => self.judge.as_ref().map(|found| found.value),
+            "checks" => self.checks.as_ref().map(|found| found.value),
             _ => None,
         }
     }

@@ -27,6 +27,7 @@
 //! assert!(sample.map().probability(0.95) > 0.95);
 //! ```
 
+mod combine;
 mod coverage;
 pub mod drift;
 mod gate;
@@ -42,7 +43,8 @@ mod score;
 #[cfg(test)]
 mod tests;
 
-pub use cog_spec::LogisticMap;
+pub use cog_spec::{EvidenceMap, LogisticMap};
+pub use combine::{Combination, Observation, Trial, combine};
 pub use coverage::Coverage;
 pub use gate::{Gate, Goal};
 pub use interval::Interval;

@@ -192,3 +192,93 @@ fn scores_count_the_first_run_of_a_case() {
     let scores: Vec<_> = scores.iter().map(|count| (count.score, count.cases, count.right)).collect();
     assert_eq!(scores, [(0.9, 2, 1), (0.2, 1, 1)]);
 }
+
+fn observations(runs: &[(&[f64], bool)]) -> Vec<Observation> {
+    runs.iter()
+        .enumerate()
+        .map(|(case, (evidence, right))| Observation::new(case, evidence.to_vec(), *right).unwrap())
+        .collect()
+}
+
+#[test]
+fn evidence_is_from_0_to_1_and_there_is_some() {
+    assert_eq!(Observation::new(0, Vec::new(), true), None);
+    assert_eq!(Observation::new(0, vec![0.5, f64::NAN], true), None);
+    assert_eq!(Observation::new(0, vec![0.5, 1.1], true), None);
+}
+
+#[test]
+fn one_kind_is_mapped_as_a_sample_is() {
+    let runs = observations(&[(&[0.9], true), (&[0.9], false), (&[0.4], false)]);
+    let found = combine(&["stated"], &runs);
+    let sample = sample(&[(0, 0.9, true), (1, 0.9, false), (2, 0.4, false)]);
+    assert_eq!((found.map.single(), found.trials), (Some(sample.map()), Vec::new()));
+    assert_eq!(Sample::new(&found.runs).scores(), sample.scores());
+}
+
+/// Draws cases whose evidence has this many kinds, of which the first ones say something. Kinds that say nothing are as spread.
+fn drawn(cases: usize, kinds: usize, telling: usize, mut state: u64) -> Vec<Observation> {
+    let mut next = move || {
+        // Knuth's MMIX.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let draw = |case| {
+        let evidence: Vec<f64> = (0..kinds).map(|_| (next() * 20.0).round() / 20.0).collect();
+        let logit: f64 = evidence.iter().take(telling).map(|value| 6.0 * (value - 0.4)).sum();
+        let right = next() < LogisticMap::probability_at(logit);
+        Observation::new(case, evidence, right).unwrap()
+    };
+    (0..cases).map(draw).collect()
+}
+
+#[test]
+fn kinds_enter_the_map_only_if_they_help() {
+    let names = ["a", "b", "c"];
+    let both = combine(&names, &drawn(400, 3, 2, 1));
+    assert!(both.map.slopes.contains_key("a") && both.map.slopes.contains_key("b"), "{both:?}");
+    // Noise enters in about one of six data sets, because the bound is one standard error.
+    let noisy = (0..40).filter(|seed| combine(&names, &drawn(100, 3, 1, *seed)).map.slopes.len() > 1);
+    assert!(noisy.count() <= 14);
+    let chosen: Vec<_> = both.trials.iter().filter(|trial| trial.is_chosen).collect();
+    assert_eq!(chosen.len(), 1);
+    let lowest = both.trials.iter().map(|trial| trial.log_loss).fold(f64::MAX, f64::min);
+    assert!(chosen[0].log_loss <= lowest + 0.02, "{both:?}");
+}
+
+/// The promise of a threshold holds for the probability by several kinds, although their map comes from the same cases.
+#[test]
+fn promise_holds_for_several_kinds() {
+    let goal = goal(0.8, 0.1);
+    let (mut broken, mut accepted) = (0, 0);
+    let draws = 300;
+    for seed in 0..draws {
+        let found = combine(&["a", "b"], &drawn(100, 2, 2, 1_000 + seed));
+        let Gate::Threshold { threshold, .. } = goal.gate(&Sample::new(&found.runs)) else { continue };
+        // Fresh cases, as many as make their own spread small.
+        let fresh = drawn(2_000, 2, 2, 1_000_000 + seed);
+        let (mut cases, mut right) = (0, 0);
+        for observation in &fresh {
+            let value = |kind: &str| observation.evidence().get(usize::from(kind == "b")).copied();
+            let score = found.map.score(value).unwrap();
+            if score >= threshold {
+                cases += 1;
+                right += usize::from(observation.is_right());
+            }
+        }
+        accepted += usize::from(cases > 0);
+        broken += usize::from((right as f64) < 0.8 * cases as f64);
+    }
+    let bound = 0.1 + 3.0 * (0.1_f64 * 0.9 / f64::from(draws as u32)).sqrt();
+    assert!(accepted > 200 && (broken as f64) < bound * draws as f64, "{broken} of {accepted}");
+}
+
+proptest! {
+    #[test]
+    fn combined_map_is_finite(runs in prop::collection::vec((0_usize..10, prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0_f64], prop_oneof![Just(1.0), 0.0..=1.0_f64], any::<bool>()), 0..40)) {
+        let runs: Vec<_> = runs.iter().map(|(case, one, other, right)| Observation::new(*case, vec![*one, *other], *right).unwrap()).collect();
+        let found = combine(&["a", "b"], &runs);
+        prop_assert!(found.map.intercept.is_finite() && found.map.slopes.values().all(|slope| slope.is_finite()));
+        prop_assert_eq!(found.runs.len(), runs.len());
+    }
+}

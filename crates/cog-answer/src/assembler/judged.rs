@@ -8,6 +8,7 @@ use cog_spec::{Chunk, Code, ErrorBody, Warning};
 
 use super::{Assembler, Finish};
 use crate::{
+    DeferredJudgement,
     correction::{AttemptText, Correction},
     error,
     finalize::{self, Failure, Success},
@@ -54,6 +55,14 @@ impl JudgedReply {
                 self.judged.and_then(|success| Err(finalize::rejected(rules, success, &violations)));
         }
         self
+    }
+
+    /// Returns what is left to judge once all evidence about the answer is known; none unless the rules defer it and the answer is
+    /// valid.
+    pub fn deferred(&self) -> Option<DeferredJudgement> {
+        let rules = &self.assembler.rules;
+        let success = self.judged.as_ref().ok().filter(|_| rules.defers_confidence)?;
+        Some(DeferredJudgement::new(rules.clone(), success.model_meta.clone()))
     }
 
     /// Emits the last chunks.

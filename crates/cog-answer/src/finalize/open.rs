@@ -151,6 +151,8 @@ pub(crate) struct ParsedReply {
 #[derive(Debug)]
 pub(crate) struct Success {
     pub(crate) meta: Meta,
+    /// The meta as the model stated it.
+    pub(crate) model_meta: Value,
     pub(crate) evidence: Option<Evidence>,
     /// What the confidence is, in a run that asks for a measured one.
     pub(crate) measured: Option<MeasuredConfidence>,

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use cog_spec::LogisticMap;
+
 use super::*;
 use crate::{Trust, testing::Directory};
 
@@ -9,14 +11,14 @@ fn key(model: &str) -> CalibrationKey {
         model: model.to_owned(),
         effort: None,
         form: Form::ENVELOPE,
+        evidence: EvidenceRequest::default(),
     }
 }
 
 fn new(model: &str) -> NewCalibration {
     NewCalibration {
         key: key(model),
-        evidence: Calibration::STATED.to_owned(),
-        map: LogisticMap { intercept: -0.5, slope: 0.75 },
+        map: EvidenceMap::of(Calibration::STATED, LogisticMap { intercept: -0.5, slope: 0.75 }),
         scores: vec![
             ScoreCount { score: 0.95, cases: 30, right: 29 },
             ScoreCount { score: 0.6, cases: 4, right: 2 },
@@ -46,7 +48,7 @@ fn kept_calibration_is_found_for_its_model() {
     let module = directory.load().unwrap();
     let found = module.calibrations(None);
     let CalibrationEntry::Valid(calibration) = found.find(&module, &key("m")) else { panic!("not valid") };
-    assert_eq!((calibration.map, &calibration.scores), (new("m").map, &new("m").scores));
+    assert_eq!((&calibration.map, &calibration.scores), (&new("m").map, &new("m").scores));
     let total = calibration.cases();
     assert_eq!((total.cases, total.right), (34, 31));
     assert_eq!(why(&directory, &key("n")).unwrap(), "missing: openai/m was not measured".replace("/m", "/n"));
@@ -80,6 +82,22 @@ fn what_an_answer_depends_on_makes_it_stale() {
     }
     let other_form = CalibrationKey { form: Form::ANSWER, ..key("m") };
     assert!(why(&measured(), &other_form).unwrap().starts_with("stale: the model was asked in the form"));
+}
+
+#[test]
+fn agreement_of_another_number_of_runs_is_other_evidence() {
+    let directory = Directory::v22();
+    let collecting = |evidence: &str| CalibrationKey { evidence: evidence.parse().unwrap(), ..key("m") };
+    let slopes = [("agreement".to_owned(), 0.5), ("judge".to_owned(), 0.5)];
+    let map = EvidenceMap { intercept: 0.0, slopes: slopes.into() };
+    let measured = NewCalibration { key: collecting("agreement=5,judge"), map, ..new("m") };
+    directory.load().unwrap().keep_calibration(None, measured).unwrap();
+    assert_eq!(why(&directory, &collecting("agreement=5,grounding,judge")), None);
+    let fewer = why(&directory, &collecting("agreement=3,judge")).unwrap();
+    assert_eq!(fewer, "stale: its agreement is of 5 runs, and this one of 3");
+    let other = why(&directory, &collecting("agreement=5,judge=mine")).unwrap();
+    assert_eq!(other, "stale: its judge is `answer-judge`, and is now `mine`");
+    assert_eq!(why(&directory, &key("m")), None, "the answer itself lacks the evidence");
 }
 
 #[test]

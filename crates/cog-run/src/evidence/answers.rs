@@ -1,4 +1,4 @@
-//! The answers of the runs of a collection, with what all of them cost.
+//! The answers of the runs of a collection, and what all of them cost.
 
 use std::time::Duration;
 
@@ -6,30 +6,14 @@ use cog_answer::evidence::Decision;
 use cog_json::Value;
 use cog_spec::{Code, Envelope, ErrorBody, ErrorCode, ErrorOrigin, Outcome, Usage};
 
-/// The answers of the first run and of the samples, with what all of them cost.
-pub(super) struct Answers {
-    envelopes: Vec<Envelope>,
+/// What the runs of a collection cost.
+#[derive(Default)]
+pub(super) struct Costs {
     usage: Option<Usage>,
     calls: u32,
 }
 
-/// What the answer of a run decides; nothing if it violates its contract.
-pub(super) struct Decided {
-    /// The number of the run.
-    pub(super) run: usize,
-    pub(super) decision: Option<Decision>,
-}
-
-impl Answers {
-    pub(super) fn new(first: Envelope, samples: Vec<Envelope>) -> Self {
-        let mut answers = Self { envelopes: Vec::new(), usage: None, calls: 0 };
-        for envelope in std::iter::once(first).chain(samples) {
-            answers.count(&envelope);
-            answers.envelopes.push(envelope);
-        }
-        answers
-    }
-
+impl Costs {
     /// Adds the tokens and the calls of a run to the sums.
     pub(super) fn count(&mut self, envelope: &Envelope) {
         let runtime = &envelope.meta.runtime;
@@ -41,6 +25,35 @@ impl Answers {
             (Some(sum), Some(usage)) => Some(sum.plus(usage)),
             (sum, usage) => sum.or_else(|| usage.clone()),
         };
+    }
+
+    /// Sets the sums of all runs.
+    pub(super) fn sum_into(self, envelope: &mut Envelope, time: Duration) {
+        let runtime = &mut envelope.meta.runtime;
+        runtime.usage = self.usage;
+        runtime.attempts = (self.calls > 1).then_some(self.calls);
+        runtime.processing_time_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    }
+}
+
+/// The answers of the first run and of the samples.
+pub(super) struct Answers {
+    envelopes: Vec<Envelope>,
+}
+
+/// What the answer of a run decides; nothing if it violates its contract.
+pub(super) struct Decided {
+    /// The number of the run.
+    pub(super) run: usize,
+    pub(super) decision: Option<Decision>,
+}
+
+impl Answers {
+    /// Adds what the runs cost to the sums.
+    pub(super) fn new(first: Envelope, samples: Vec<Envelope>, costs: &mut Costs) -> Self {
+        let envelopes: Vec<Envelope> = std::iter::once(first).chain(samples).collect();
+        envelopes.iter().for_each(|envelope| costs.count(envelope));
+        Self { envelopes }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -78,18 +91,10 @@ impl Answers {
             || Envelope::failure(ErrorBody::new(Code::InternalError, "the answer of a run is missing"));
         self.envelopes.get_mut(run).map_or_else(taken, |envelope| std::mem::replace(envelope, taken()))
     }
-
-    /// Sets the sums of all runs.
-    pub(super) fn sum_into(self, envelope: &mut Envelope, time: Duration) {
-        let runtime = &mut envelope.meta.runtime;
-        runtime.usage = self.usage;
-        runtime.attempts = (self.calls > 1).then_some(self.calls);
-        runtime.processing_time_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    }
 }
 
 /// Returns whether the model answered, and its answer is wrong in form, was cut, or was refused for its confidence.
-fn is_bad_answer(error: &ErrorBody) -> bool {
+pub(super) fn is_bad_answer(error: &ErrorBody) -> bool {
     match error.code {
         ErrorCode::Standard(Code::TokenLimit | Code::LowConfidence) => true,
         ErrorCode::Standard(code) => code.as_str().starts_with("E3"),

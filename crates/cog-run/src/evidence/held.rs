@@ -2,7 +2,7 @@
 
 use cog_answer::EnvelopeBuilder;
 use cog_json::{ToJson as _, Value};
-use cog_spec::{Chunk, Envelope, ErrorBody, Outcome, Recovery};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, Outcome, Recovery};
 
 use crate::stream::ChunkQueue;
 
@@ -15,6 +15,8 @@ pub(super) struct Held {
     session_id: String,
     /// The number of the last chunk that was passed on.
     last_seq: u64,
+    /// The number of the last chunk before the run whose chunks are passed on now; none in the first round.
+    before: Option<u64>,
     has_data: bool,
     /// The error as a stream reports it. An envelope may have another code.
     error: Option<Box<ErrorBody>>,
@@ -23,7 +25,14 @@ pub(super) struct Held {
 
 impl Held {
     /// Passes a chunk on, unless it belongs to the end.
-    pub(super) fn pass(&mut self, chunk: Chunk, out: &ChunkQueue) {
+    pub(super) fn pass(&mut self, mut chunk: Chunk, out: &ChunkQueue) {
+        let before = self.before.unwrap_or_default();
+        match &mut chunk {
+            Chunk::Meta { .. } if self.before.is_some() => return, // a stream begins once
+            Chunk::Delta { seq, .. } | Chunk::Snapshot { seq, .. } => *seq += before,
+            Chunk::Error { recovery: Some(recovery), .. } => recovery.last_seq += before,
+            _ => {}
+        }
         match &chunk {
             Chunk::Meta { session_id, .. } => self.session_id.clone_from(session_id),
             Chunk::Error { error, recovery, .. } => {
@@ -53,6 +62,15 @@ impl Held {
         out.push(chunk);
     }
 
+    /// Takes back what was passed on, so that the chunks of another run can follow.
+    pub(super) fn restart(mut self, is_streamed: bool, out: &ChunkQueue) -> Self {
+        if is_streamed && self.has_data {
+            self.snapshot(None, Value::parse("{}").unwrap_or_default(), out);
+        }
+        let Self { session_id, last_seq, .. } = self;
+        Self { session_id, last_seq, before: Some(last_seq), ..Self::default() }
+    }
+
     /// Returns the envelope of the first run.
     pub(super) fn take_envelope(&mut self) -> Envelope {
         std::mem::take(&mut self.envelope).finish()
@@ -77,9 +95,16 @@ impl Held {
             Outcome::Failure { error, partial_data } => {
                 let meta = Value::parse(&meta.to_json()).unwrap_or_default();
                 self.snapshot(Some("meta".to_owned()), meta, out);
-                let own = self.error.take().filter(|_| is_first);
-                let recovery = self.recovery.take().filter(|_| own.is_some());
-                let error = own.unwrap_or_else(|| Box::new(error));
+                let own = self.error.take();
+                let recovery = self.recovery.take().filter(|_| is_first && own.is_some());
+                let error = match own {
+                    Some(own) if is_first => own,
+                    // A stream has its own code for a timeout (ruling R40).
+                    Some(own) if error.has_failed_with(Code::Timeout) => {
+                        Box::new(ErrorBody { code: own.code, ..error })
+                    }
+                    _ => Box::new(error),
+                };
                 let session_id = self.session_id;
                 out.push(Chunk::Error { session_id, error, recovery, partial_data, warnings });
             }

@@ -6,7 +6,7 @@ use cog_json::{Object, Value};
 use cog_module::Module;
 use cog_spec::{Envelope, Judgement, RepairRule};
 
-use super::{answers::Answers, rounded};
+use super::{answers::Costs, rounded};
 use crate::{
     RunContext, RunInput, RunOptions,
     composition::{CompositionMode, PartRun, StartPart},
@@ -34,7 +34,7 @@ impl Judge {
         input: &Value,
         answer: &Value,
         timeout: Duration,
-        answers: &mut Answers,
+        costs: &mut Costs,
     ) -> Result<Judgement, String> {
         let mut asked = Object::default();
         asked.insert("criterion", Value::from(serde_json::Value::from(CRITERION)));
@@ -48,7 +48,7 @@ impl Judge {
             mode: CompositionMode::Find,
         });
         let envelope = started.map_err(|error| error.message)?.fold().await;
-        answers.count(&envelope);
+        costs.count(&envelope);
         self.judgement(&envelope)
     }
 

@@ -59,6 +59,7 @@ pub(crate) fn prepare(
     let cached = run.cached(&accepted.input, &call, continued.is_some());
     let confidence = run.confidence();
     let mut rules = run.rules(&accepted, &call, &cached);
+    rules.defers_confidence = confidence.is_some() && run.context.collected.is_some();
     rules.confidence =
         confidence.as_ref().map(|required| required.rules(module, call.chain.first.as_ref(), &call.request));
     let plan = run.plan(accepted, call, cached, halted_parts)?;
@@ -252,7 +253,12 @@ impl Run<'_> {
     fn confidence(&self) -> Option<RequiredConfidence> {
         match self.context.is_calibration {
             true => None,
-            false => RequiredConfidence::new(&self.state.calibrations, self.module, self.options),
+            false => {
+                let evidence = self.context.collected.as_ref();
+                let evidence =
+                    evidence.unwrap_or_else(|| evidence::requested(self.options, &self.module.manifest));
+                RequiredConfidence::new(&self.state.calibrations, self.module, self.options, evidence)
+            }
         }
     }
 
@@ -311,6 +317,7 @@ impl Run<'_> {
             request: call.request,
             media: call.media,
             media_slot: None,
+            judgement_slot: None,
             claim: None,
             media_sink: Arc::new(media_sink),
             parts,

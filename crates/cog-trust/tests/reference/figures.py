@@ -14,6 +14,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 warnings.filterwarnings("ignore")
 random = np.random.default_rng(39)
+further = np.random.default_rng(40)
 
 
 def drawn(number):
@@ -96,6 +97,44 @@ def fitted(stated, right, weight):
     return [float(value) for value in optimize.root(slope_of, found.x, tol=1e-13).x]
 
 
+def fitted_together(columns, right, weight):
+    """Several kinds of evidence in one map: the prior of each slope is around an equal share."""
+    clipped = np.clip(columns, 0.005, 0.995)
+    terms = np.column_stack([np.ones(len(right)), *np.log(clipped / (1 - clipped))])
+    share = 1 / len(columns)
+    mean = np.array([0.0] + [share] * len(columns))
+    precision = np.array([1.0] + [4.0] * len(columns))
+
+    def loss(map):
+        z = terms @ map
+        return np.sum(weight * (np.logaddexp(0, z) - right * z)) + np.sum(precision * (map - mean) ** 2) / 2
+
+    def slope_of(map):
+        error = weight * (1 / (1 + np.exp(-(terms @ map))) - right)
+        return terms.T @ error + precision * (map - mean)
+
+    found = optimize.minimize(loss, mean, jac=slope_of, method="BFGS", options={"gtol": 1e-10})
+    return [float(value) for value in optimize.root(slope_of, found.x, tol=1e-13).x]
+
+
+def together(case, right, weight):
+    """Two kinds of evidence of the same answers, with the log loss of a cross-validation in ten parts, by case."""
+    columns = np.round(further.beta(2, 1, (2, len(case))), 3)
+    order = {name: number for number, name in enumerate(dict.fromkeys(case.tolist()))}
+    fold = np.array([order[name] % 10 for name in case.tolist()])
+    losses = []
+    for kinds in ([0], [1], [0, 1]):
+        probability = np.empty(len(case))
+        for part in range(10):
+            rest = fold != part
+            map = fitted_together(columns[kinds][:, rest], right[rest], weight[rest])
+            clipped = np.clip(columns[kinds][:, ~rest], 0.005, 0.995)
+            z = map[0] + np.array(map[1:]) @ np.log(clipped / (1 - clipped))
+            probability[~rest] = 1 / (1 + np.exp(-z))
+        losses.append(float(log_loss(right, probability, sample_weight=weight, labels=[0, 1])))
+    return {"evidence": columns.T.tolist(), "log_losses": losses, "map": fitted_together(columns, right, weight)}
+
+
 def threshold(case, stated, right, target, risk):
     """Fixed-sequence testing on the first run of each case, with the quantile of the beta distribution."""
     first = np.unique(case, return_index=True)[1]
@@ -144,6 +183,7 @@ def figures(case, stated, right):
         "map": fitted(stated, right, weight),
         "gates": [[t, r, threshold(case, stated, right, t, r)] for t, r in ((0.8, 0.1), (0.9, 0.1), (0.7, 0.05))],
         "drift": drift(stated),
+        "together": together(case, right, weight) if further.random() < 0.2 else None,
         "calibration": calibration(stated, right) if len(case) == cases else None,
     }
     return found

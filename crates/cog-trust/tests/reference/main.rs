@@ -5,7 +5,7 @@
 
 use std::{path::Path, process::Command};
 
-use cog_trust::{Gate, Goal, Interval, Run, Sample, drift};
+use cog_trust::{Gate, Goal, Interval, Observation, Run, Sample, combine, drift};
 use serde::Deserialize;
 
 const SETS: usize = 500;
@@ -30,7 +30,17 @@ struct Figures {
     map: (f64, f64),
     gates: Vec<(f64, f64, Option<(f64, u64)>)>,
     drift: Option<(f64, f64)>,
+    together: Option<Together>,
     calibration: Option<Calibration>,
+}
+
+/// Two kinds of evidence of the same answers.
+#[derive(Deserialize)]
+struct Together {
+    evidence: Vec<(f64, f64)>,
+    /// Of a cross-validation of the first kind, the second one, and both.
+    log_losses: (f64, f64, f64),
+    map: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +104,9 @@ fn check(set: &Set) {
     close("slope", map.slope, set.figures.map.1, 1e-6);
     check_gates(set, &sample);
     check_drift(set);
+    if let Some(together) = &set.figures.together {
+        check_together(set, together);
+    }
     if let Some(Calibration { bins, ece, null }) = &set.figures.calibration {
         let found = sample.reliability();
         assert_eq!(found.len(), bins.len(), "{:?}", set.runs);
@@ -119,6 +132,26 @@ fn check_drift(set: &Set) {
     if let (Some(found), Some((distance, p_value))) = (found, set.figures.drift) {
         close("distance", found.distance, distance, 1e-9);
         close("p-value of the drift", found.p_value, p_value, 1e-9);
+    }
+}
+
+fn check_together(set: &Set, together: &Together) {
+    let both = set.runs.iter().zip(&together.evidence);
+    let observations: Vec<Observation> = both
+        .map(|((case, _, right), (a, b))| Observation::new(*case, vec![*a, *b], *right).unwrap())
+        .collect();
+    let found = combine(&["a", "b"], &observations);
+    let (a, b, both) = together.log_losses;
+    for (trial, expected) in found.trials.iter().zip([a, b, both]) {
+        close("log loss in cross-validation", trial.log_loss, expected, 1e-6);
+    }
+    assert_eq!(found.trials.len(), 3);
+    if let [intercept, a, b] = together.map[..]
+        && found.map.slopes.len() == 2
+    {
+        close("intercept", found.map.intercept, intercept, 1e-6);
+        close("slope of a", found.map.slopes["a"], a, 1e-6);
+        close("slope of b", found.map.slopes["b"], b, 1e-6);
     }
 }
 

@@ -24,6 +24,7 @@ With --target, exit code 0 if there is a threshold, otherwise 1. The promise hol
 
 Examples:
   cog calibrate my-module --provider openai
+  cog calibrate my-module --provider openai --evidence stated,grounding
   cog calibrate my-module --check
   cog calibrate my-module --check --runs recent.jsonl
   cog calibrate my-module --from-labels
@@ -45,9 +46,10 @@ pub(crate) struct CalibrateArgs {
     /// How often the promise may be broken: 0.1 is once in ten calibrations [default: 0.1]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true, requires = "target")]
     pub(crate) risk: Option<f64>,
-    /// Number to calibrate: the confidence as the model states it, or a kind of evidence
-    #[arg(long, value_name = "KIND", default_value = Calibration::STATED, value_parser = PossibleValuesParser::new(Evidence::KINDS))]
-    pub(crate) evidence: String,
+    /// What to calibrate: the confidence as the model states it, or kinds of evidence, which the golden tests then collect. Of several
+    /// kinds, the map reads the ones that help
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = Calibration::STATED, value_parser = PossibleValuesParser::new(Evidence::KINDS))]
+    evidence: Vec<String>,
     /// Only print the report, and store nothing
     #[arg(long, conflicts_with_all = ["runs", "from_labels", "check"])]
     pub(crate) no_write: bool,
@@ -72,6 +74,19 @@ pub(crate) struct CalibrateArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
+}
+
+impl CalibrateArgs {
+    /// Returns the kinds of evidence, each once.
+    pub(crate) fn kinds(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for kind in &self.evidence {
+            if !kinds.contains(&kind.as_str()) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
 }
 
 pub(super) fn share(text: &str) -> Result<f64, &'static str> {

@@ -96,9 +96,9 @@ fn golden(
         let message = format!("no case of {} has an answer with a confidence", module.manifest.name);
         return Err(ErrorBody::new(Code::InvalidInput, message).into());
     }
-    let mut report = Report::new(&module.manifest.name, &args.evidence, &found.runs, goal(args));
+    let mut report = Report::new(&module.manifest.name, &args.kinds(), &found.runs, goal(args));
     report.compare(&found.by_kind);
-    let kept = (!args.no_write).then(|| keep(args, settings, &module, key, &report)).transpose()?;
+    let kept = (!args.no_write).then(|| keep(settings, &module, key, &report)).transpose()?;
     finish(args, &report, kept, console)
 }
 
@@ -116,12 +116,12 @@ fn labelled(
     let labels = match &args.runs {
         Some(file) => {
             let source = Source::new(file, Format::JsonLines);
-            let Some(labels) = runtime::wait(read::labels(&source, &module.contract, &args.evidence))? else {
+            let Some(labels) = runtime::wait(read::labels(&source, &module.contract, &args.kinds()))? else {
                 return Ok(Exit::Interrupted);
             };
             labels?
         }
-        None => from_labels::labels(settings, module, &args.evidence, console)?,
+        None => from_labels::labels(settings, module, &args.kinds(), console)?,
     };
     if !labels.errors.is_empty() {
         report_errors(&labels, console);
@@ -134,8 +134,8 @@ fn labelled(
         }
         .into());
     }
-    let report = Report::new(&module.manifest.name, &args.evidence, &labels.runs, goal(args));
-    let kept = key.map(|key| keep(args, settings, module, key, &report)).transpose()?;
+    let report = Report::new(&module.manifest.name, &args.kinds(), &labels.runs, goal(args));
+    let kept = key.map(|key| keep(settings, module, key, &report)).transpose()?;
     finish(args, &report, kept, console)
 }
 
@@ -145,14 +145,12 @@ fn goal(args: &CalibrateArgs) -> Option<Goal> {
 
 /// Stores the calibration. Returns the path.
 fn keep(
-    args: &CalibrateArgs,
     settings: &Settings,
     module: &Module,
     key: CalibrationKey,
     report: &Report,
 ) -> Result<PathBuf, CliError> {
-    let new =
-        NewCalibration { key, evidence: args.evidence.clone(), map: report.map(), scores: report.scores() };
+    let new = NewCalibration { key, map: report.map().clone(), scores: report.scores() };
     let kept = module.keep_calibration(settings.directories.state.as_deref(), new);
     kept.map_err(|error| not_kept(module, error).into())
 }

@@ -37,6 +37,8 @@ mod forms;
 #[cfg(test)]
 mod gate;
 #[cfg(test)]
+mod gate_of_evidence;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod handoff;

@@ -104,6 +104,7 @@ const PREPARATIONS: &[(&str, &str)] = &[
         "cog new my-module; cd cognitive/modules/my-module/tests; rm case2.*
          for n in 2 3 4 5 6 7 8 9 10 11; do for part in input expected; do cp case1.$part.json case$n.$part.json; done; done; cd ~",
     ),
+    ("--provider openai --evidence ", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("confidence_source, calibration, gate}", "cog new my-module"),
     ("--accept 0.95", "cog new my-module"),
     (

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_spec::{BelowGate, CalibrationReport, FinishReason, GateRule, LogisticMap, OnViolation};
+use cog_spec::{BelowGate, CalibrationReport, EvidenceMap, FinishReason, GateRule, LogisticMap, OnViolation};
 
 use super::*;
 use crate::{CalibrationInForce, ConfidenceRules, Uncalibrated};
@@ -14,9 +14,12 @@ const REPORT: CalibrationReport =
 const MAP: LogisticMap = LogisticMap { intercept: -2.197_224_577_336_219_6, slope: 1.0 };
 
 fn calibrated(evidence: &str, threshold: Option<f64>) -> ConfidenceRules {
-    let evidence = evidence.to_owned();
     ConfidenceRules {
-        calibration: Ok(CalibrationInForce { evidence, map: MAP, threshold, report: REPORT }),
+        calibration: Ok(CalibrationInForce {
+            map: EvidenceMap::of(evidence, MAP),
+            threshold,
+            report: REPORT,
+        }),
         gate: Some(GateRule { accuracy: 0.8, risk: 0.1 }),
         below: BelowGate::Review,
     }
@@ -92,8 +95,7 @@ fn threshold_that_cannot_be_promised_accepts_nothing() {
 fn tier_exec_compares_the_measured_confidence() {
     let without_gate = |map| ConfidenceRules {
         calibration: Ok(CalibrationInForce {
-            evidence: "stated".to_owned(),
-            map,
+            map: EvidenceMap::of("stated", map),
             threshold: None,
             report: REPORT,
         }),

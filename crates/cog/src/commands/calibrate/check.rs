@@ -1,5 +1,7 @@
 //! `cog calibrate --check`: whether the stored calibrations of a module still hold, for CI.
 
+use std::collections::BTreeSet;
+
 use cog_batch::{Format, Source};
 use cog_host::settings::Settings;
 use cog_json::{Array, ToJson, Writer};
@@ -8,7 +10,7 @@ use cog_module::{
     calibration::{CalibrationEntry, CalibrationKey},
 };
 use cog_spec::{Calibration, Code, ErrorBody};
-use cog_trust::{Gate, Goal, Sample, drift};
+use cog_trust::{Gate, Goal, Observation, Run, Sample, drift};
 
 use super::{goal, read, report_errors};
 use crate::{
@@ -40,12 +42,19 @@ pub(super) fn check(
         let error = ErrorBody::new(Code::InvalidReference, problem);
         return Err(error.suggest("Remove the file, and run `cog calibrate` again.").into());
     }
+    let named = |calibration: &&Calibration| {
+        let provider = args.model.provider.first();
+        provider.is_none_or(|name| *name == calibration.provider)
+            && args.model.model.as_ref().is_none_or(|name| *name == calibration.model)
+    };
+    let kinds: BTreeSet<&str> =
+        found.models().filter(named).flat_map(|calibration| calibration.map.kinds()).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
     let recent = match &args.runs {
         None => None,
         Some(runs) => {
             let source = Source::new(runs, Format::JsonLines);
-            let Some(runs) = runtime::wait(read::unlabelled(&source, &module.contract, &args.evidence))?
-            else {
+            let Some(runs) = runtime::wait(read::unlabelled(&source, &module.contract, &kinds))? else {
                 return Ok(Exit::Interrupted);
             };
             let runs = runs?;
@@ -53,13 +62,8 @@ pub(super) fn check(
                 report_errors(&runs, console);
                 return Ok(Exit::Failed);
             }
-            Some(Sample::new(&runs.runs))
+            Some(runs.runs)
         }
-    };
-    let named = |calibration: &&Calibration| {
-        let provider = args.model.provider.first();
-        provider.is_none_or(|name| *name == calibration.provider)
-            && args.model.model.as_ref().is_none_or(|name| *name == calibration.model)
     };
     let goal = goal(args).or_else(|| {
         let gate = module.manifest.confidence.gate?;
@@ -74,13 +78,14 @@ pub(super) fn check(
                 model: calibration.model.clone(),
                 effort: calibration.effort,
                 form: calibration.form,
+                evidence: calibration.collected.parse().unwrap_or_default(),
             };
             let mut problems = Vec::new();
             if let CalibrationEntry::Stale(_, why) = found.find(module, &key) {
                 problems.push(format!("stale: {why}"));
             }
             problems.extend(goal.and_then(|goal| too_few(calibration, goal)));
-            problems.extend(recent.as_ref().and_then(|recent| drifted(calibration, recent)));
+            problems.extend(recent.as_ref().and_then(|recent| drifted(calibration, &kinds, recent)));
             Checked {
                 model: format!("{}/{}", calibration.provider, calibration.model),
                 cases: calibration.cases().cases,
@@ -114,16 +119,27 @@ fn too_few(calibration: &Calibration, goal: Goal) -> Option<String> {
     }
 }
 
-/// Returns how recent runs differ from the cases.
-fn drifted(calibration: &Calibration, recent: &Sample) -> Option<String> {
+/// Returns how recent runs differ from the cases. `kinds` names the numbers of each run.
+fn drifted(calibration: &Calibration, kinds: &[&str], recent: &[Observation]) -> Option<String> {
+    let of_run = |run: &Observation| {
+        let value = |kind: &str| {
+            kinds.iter().zip(run.evidence()).find_map(|(name, value)| (*name == kind).then_some(*value))
+        };
+        calibration.map.score(value).ok()
+    };
+    let runs = recent.iter().enumerate();
+    let runs: Vec<Run> = runs.filter_map(|(case, run)| Run::new(case, of_run(run)?, false)).collect();
+    let recent = Sample::new(&runs);
     let scores = recent.scores();
     let drift = drift::compare(&calibration.scores, &scores).filter(|drift| drift.p_value < DRIFT)?;
     let mean = recent.stated_mean().unwrap_or_default();
     let weights = calibration.scores.iter().map(|count| count.score * count.cases as f64);
     let of_cases = weights.sum::<f64>() / calibration.cases().cases.max(1) as f64;
+    let kinds: Vec<String> = calibration.map.kinds().map(|kind| format!("`{kind}`")).collect();
     Some(format!(
-        "drifted: recent runs have a mean `{}` of {mean:.3}, the cases {of_cases:.3} (p = {:.2e})",
-        calibration.evidence, drift.p_value
+        "drifted: recent runs have a mean of {mean:.3} by {}, the cases {of_cases:.3} (p = {:.2e})",
+        kinds.join(", "),
+        drift.p_value
     ))
 }
 

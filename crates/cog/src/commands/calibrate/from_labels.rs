@@ -22,7 +22,7 @@ use crate::output::Console;
 pub(super) fn labels(
     settings: &Settings,
     module: &Module,
-    evidence: &str,
+    kinds: &[&str],
     console: &Console,
 ) -> Result<Labels, ErrorBody> {
     let all = StoredLabels::new(settings)?.latest(&module.origin)?;
@@ -48,7 +48,7 @@ pub(super) fn labels(
     let mut labels = Labels::default();
     let mut cases = HashMap::new();
     for label in &usable {
-        match run(&row(label), RowForm { evidence, has_truth: true }, &mut cases) {
+        match run(&row(label), RowForm { kinds, has_truth: true }, &mut cases) {
             Ok(run) => labels.runs.push(run),
             Err(body) => {
                 labels.errors.push(LineError { location: format!("the label of {}", label.run), body });

@@ -15,7 +15,7 @@ use cog_module::{
 };
 use cog_run::{Budget, BudgetLimits, RunContext, RunInput, RunOptions, Runtime};
 use cog_spec::{Calibration, Code, Envelope, ErrorBody, Evidence};
-use cog_trust::Run;
+use cog_trust::{Observation, Run};
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
@@ -37,7 +37,7 @@ pub(super) struct Golden<'a> {
 
 /// The runs of the cases.
 pub(super) struct GoldenRuns {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<Observation>,
     /// The runs with each kind of evidence, for a comparison.
     pub(super) by_kind: Vec<KindRuns>,
     /// The cases without a confidence, each with the reason.
@@ -129,8 +129,9 @@ impl<'a> Golden<'a> {
             }
         });
         let answers: Vec<Envelope> = stream::iter(runs).buffered(self.args.jobs as usize).collect().await;
-        let kinds = Evidence::KINDS.iter().map(|kind| KindRuns { kind, runs: Vec::new() });
-        let mut found = GoldenRuns { runs: Vec::new(), by_kind: kinds.collect(), left_out: Vec::new() };
+        let by_kind = Evidence::KINDS.iter().map(|kind| KindRuns { kind, runs: Vec::new() });
+        let mut found = GoldenRuns { runs: Vec::new(), by_kind: by_kind.collect(), left_out: Vec::new() };
+        let kinds = self.args.kinds();
         for (number, (case, envelope)) in self.cases.iter().zip(&answers).enumerate() {
             let is_right = match judge(case, envelope) {
                 Ok(is_right) => is_right,
@@ -139,13 +140,12 @@ impl<'a> Golden<'a> {
                     continue;
                 }
             };
-            let run = |kind: &str| value(envelope, kind).and_then(|value| Run::new(number, value, is_right));
-            match run(&self.args.evidence) {
-                Some(run) => found.runs.push(run),
-                None => {
-                    found.left_out.push(format!("{}: the answer has no `{}`", case.name, self.args.evidence));
-                }
+            let of_case = kinds.iter().map(|kind| value(envelope, kind).ok_or(kind));
+            match of_case.collect::<Result<Vec<f64>, _>>() {
+                Ok(evidence) => found.runs.extend(Observation::new(number, evidence, is_right)),
+                Err(kind) => found.left_out.push(format!("{}: the answer has no `{kind}`", case.name)),
             }
+            let run = |kind: &str| Run::new(number, value(envelope, kind)?, is_right);
             found.by_kind.iter_mut().for_each(|of_kind| of_kind.runs.extend(run(of_kind.kind)));
         }
         found.by_kind.retain(|of_kind| !of_kind.runs.is_empty());
@@ -165,7 +165,10 @@ impl<'a> Golden<'a> {
     }
 
     fn options(&self) -> RunOptions {
+        let of_manifest = self.module.manifest.evidence.request.clone();
+        let evidence = self.args.kinds().iter().fold(of_manifest, |request, kind| request.with_kind(kind));
         RunOptions {
+            evidence: Some(evidence),
             generation: self.args.generation.generation(),
             budgets: Vec::from_iter(self.budget.clone()),
             ..RunOptions::default()

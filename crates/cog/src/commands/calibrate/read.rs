@@ -6,7 +6,7 @@ use cog_batch::{ReadError, RowErrorKind, RowLocation, Source};
 use cog_json::{Node, Value};
 use cog_schema::Contract;
 use cog_spec::{Calibration, Code, ErrorBody};
-use cog_trust::Run;
+use cog_trust::Observation;
 
 /// The maximum number of runs.
 pub(super) const MAX_RUNS: usize = 1_000_000;
@@ -21,7 +21,7 @@ const FORM: &str =
 /// The runs of a file.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<Observation>,
     pub(super) errors: Vec<LineError>,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct LineError {
 pub(super) async fn labels(
     source: &Source,
     contract: &Contract,
-    evidence: &str,
+    kinds: &[&str],
 ) -> Result<Labels, ErrorBody> {
-    read(source, contract, RowForm { evidence, has_truth: true }).await
+    read(source, contract, RowForm { kinds, has_truth: true }).await
 }
 
 /// Reads runs whose truth need not be known. Lines that are invalid are collected.
@@ -52,16 +52,16 @@ pub(super) async fn labels(
 pub(super) async fn unlabelled(
     source: &Source,
     contract: &Contract,
-    evidence: &str,
+    kinds: &[&str],
 ) -> Result<Labels, ErrorBody> {
-    read(source, contract, RowForm { evidence, has_truth: false }).await
+    read(source, contract, RowForm { kinds, has_truth: false }).await
 }
 
 /// What is read of a line.
 #[derive(Clone, Copy)]
 pub(super) struct RowForm<'a> {
-    /// The number that is read as the confidence.
-    pub(super) evidence: &'a str,
+    /// The numbers that are read: the confidence, and kinds of evidence.
+    pub(super) kinds: &'a [&'a str],
     /// Whether `case` and `right` are required.
     pub(super) has_truth: bool,
 }
@@ -114,7 +114,7 @@ pub(super) fn run(
     row: &Value,
     form: RowForm<'_>,
     cases: &mut HashMap<String, usize>,
-) -> Result<Run, ErrorBody> {
+) -> Result<Observation, ErrorBody> {
     if !row.is_object() {
         return Err(not_an_object());
     }
@@ -123,7 +123,7 @@ pub(super) fn run(
         true => case(row)?,
         false => number.to_string(), // each run counts
     };
-    let stated = score(row, form.evidence)?;
+    let evidence: Vec<f64> = form.kinds.iter().map(|kind| score(row, kind)).collect::<Result<_, _>>()?;
     let right = match form.has_truth {
         true => required(row, "right")?.as_bool().ok_or_else(|| wrong_type("right", "true or false"))?,
         false => false,
@@ -134,9 +134,14 @@ pub(super) fn run(
         return Err(wrong_type("evidence", "an object"));
     }
     let case = *cases.entry(case).or_insert(number);
-    Run::new(case, stated, right).ok_or_else(|| {
-        invalid(Code::InvalidInput, format!("the confidence must be from 0 to 1, and is {stated}"))
-    })
+    let is_outside = |value: &f64| !(0.0..=1.0).contains(value);
+    let outside = form.kinds.iter().zip(&evidence).find(|(_, value)| is_outside(value));
+    let message = outside.map(|(kind, value)| match *kind {
+        Calibration::STATED => format!("the confidence must be from 0 to 1, and is {value}"),
+        kind => format!("`evidence.{kind}` must be from 0 to 1, and is {value}"),
+    });
+    Observation::new(case, evidence, right)
+        .ok_or_else(|| invalid(Code::InvalidInput, message.unwrap_or_default()))
 }
 
 /// Returns the name of the case; a number is its text.

@@ -6,7 +6,8 @@ mod plot;
 use cog_json::{Array, ToJson, Writer};
 use cog_spec::ScoreCount;
 use cog_trust::{
-    Auroc, Bin, Brier, CalibrationError, Coverage, Gate, Goal, Interval, LogisticMap, Run, Sample,
+    Auroc, Bin, Brier, CalibrationError, Combination, Coverage, EvidenceMap, Gate, Goal, Interval,
+    LogisticMap, Observation, Sample, Trial, combine,
 };
 
 use super::golden::KindRuns;
@@ -28,7 +29,9 @@ const LINES: usize = 10;
 pub(super) struct Report {
     module: String,
     sample: Sample,
-    map: LogisticMap,
+    map: EvidenceMap,
+    /// What cross-validation says about several kinds of evidence.
+    trials: Vec<Trial>,
     gate: Option<(Goal, Gate)>,
     /// How well each kind of evidence sorts the answers.
     kinds: Vec<KindReport>,
@@ -42,13 +45,18 @@ struct KindReport {
 }
 
 impl Report {
-    pub(super) fn new(module: &str, evidence: &str, runs: &[Run], goal: Option<Goal>) -> Self {
-        let sample = Sample::new(runs);
+    /// Creates the report of runs with these kinds of evidence.
+    pub(super) fn new(module: &str, kinds: &[&str], runs: &[Observation], goal: Option<Goal>) -> Self {
+        let Combination { mut map, runs, trials } = combine(kinds, runs);
+        let sample = Sample::new(&runs);
         // With few cases, the share of equal answers is nearer to the truth than any map of it.
-        let is_as_stated = evidence == "agreement" && sample.cases() < FEWEST_FOR_AGREEMENT;
+        if map.kinds().eq(["agreement"]) && sample.cases() < FEWEST_FOR_AGREEMENT {
+            map = EvidenceMap::of("agreement", LogisticMap::AS_STATED);
+        }
         Self {
             module: module.to_owned(),
-            map: if is_as_stated { LogisticMap::AS_STATED } else { sample.map() },
+            map,
+            trials,
             gate: goal.map(|goal| (goal, goal.gate(&sample))),
             kinds: Vec::new(),
             sample,
@@ -65,8 +73,8 @@ impl Report {
     }
 
     /// Returns the map, to be stored.
-    pub(super) fn map(&self) -> LogisticMap {
-        self.map
+    pub(super) fn map(&self) -> &EvidenceMap {
+        &self.map
     }
 
     /// Returns the cases, to be stored.
@@ -111,6 +119,9 @@ impl Report {
         if self.kinds.len() > 1 {
             text += &format!("\n{}", self.kinds_table().render(palette, columns));
         }
+        if !self.trials.is_empty() {
+            text += &format!("\n{}", self.trials_table().render(palette, columns));
+        }
         if let Some((goal, gate)) = &self.gate {
             text += &format!("\n{}", describe_gate(*goal, gate, cases, palette));
         }
@@ -149,9 +160,35 @@ impl Report {
             |auroc| format!("95 % interval {}; 0.5 is chance", range(auroc.interval)),
         );
         row("AUROC", auroc.map(|auroc| auroc.value), meaning);
-        let LogisticMap { intercept, slope } = self.map;
-        let meaning = format!("probability of a stated 0.9; intercept {intercept:.3}, slope {slope:.3}");
-        row("map", Some(self.map.probability(0.9)), meaning);
+        let EvidenceMap { intercept, slopes } = &self.map;
+        let (probability, meaning) = match self.map.single() {
+            Some(map) => {
+                let slope = map.slope;
+                let meaning =
+                    format!("probability of a stated 0.9; intercept {intercept:.3}, slope {slope:.3}");
+                (map.probability(0.9), meaning)
+            }
+            None => {
+                let slopes: Vec<String> =
+                    slopes.iter().map(|(kind, slope)| format!("{kind} {slope:.3}")).collect();
+                let meaning = format!(
+                    "probability if all evidence is 0.9; intercept {intercept:.3}, slopes {}",
+                    slopes.join(", ")
+                );
+                (self.map.score(|_| Some(0.9)).unwrap_or_default(), meaning)
+            }
+        };
+        row("map", Some(probability), meaning);
+        table
+    }
+
+    /// Several kinds of evidence, of which the map reads the ones that help.
+    fn trials_table(&self) -> Table {
+        let mut table = Table::new(["evidence", "log loss in cross-validation", "map"]);
+        for Trial { kinds, log_loss, is_chosen } in &self.trials {
+            let chosen = if *is_chosen { "reads it" } else { "" };
+            table.row([kinds.join(" + "), format!("{log_loss:.3}"), chosen.to_owned()]);
+        }
         table
     }
 
@@ -271,8 +308,18 @@ impl ToJson for Report {
             w.key("map").object(|w| {
                 w.field("kind", "logistic");
                 w.field("intercept", &self.map.intercept);
-                w.field("slope", &self.map.slope);
+                match self.map.single() {
+                    Some(map) => w.field("slope", &map.slope),
+                    None => {
+                        w.key("slopes").object(|w| {
+                            self.map.slopes.iter().for_each(|(kind, slope)| w.field(kind, slope));
+                        });
+                    }
+                }
             });
+            if !self.trials.is_empty() {
+                w.field("cross_validation", &Array(&self.trials.iter().map(JsonTrial).collect::<Vec<_>>()));
+            }
             w.field(
                 "reliability",
                 &Array(&sample.reliability().into_iter().map(JsonBin).collect::<Vec<_>>()),
@@ -302,6 +349,19 @@ fn write_gate(w: &mut Writer<'_>, goal: Goal, gate: &Gate) {
             w.field("needed_at", at_least);
         }
     });
+}
+
+struct JsonTrial<'a>(&'a Trial);
+
+impl ToJson for JsonTrial<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let Trial { kinds, log_loss, is_chosen } = self.0;
+        w.object(|w| {
+            w.field("evidence", &kinds[..]);
+            w.field("log_loss", log_loss);
+            w.field("chosen", is_chosen);
+        });
+    }
 }
 
 struct JsonBin(Bin);
