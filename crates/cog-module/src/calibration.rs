@@ -115,6 +115,8 @@ pub struct NewCalibration {
     pub map: EvidenceMap,
     /// The cases, from the highest score to the lowest.
     pub scores: Vec<ScoreCount>,
+    /// The cases by the map itself, if `scores` are by others.
+    pub compared: Vec<ScoreCount>,
 }
 
 /// Why a calibration was not stored.
@@ -200,13 +202,13 @@ impl Module {
     ) -> Result<PathBuf, KeepCalibrationError> {
         let path = self.check_calibrations(state)?;
         let mut file = kept(&self.origin, &path)?;
-        let NewCalibration { key, map, scores } = new;
+        let NewCalibration { key, map, scores, compared } = new;
         let CalibrationKey { provider, model, effort, form, evidence } = key;
         let collected = evidence.to_string();
         let module = self.fingerprint.clone();
         let checksum = String::new();
         let unsigned =
-            Calibration { provider, model, effort, form, collected, map, scores, module, checksum };
+            Calibration { provider, model, effort, form, collected, map, scores, compared, module, checksum };
         let calibration = Calibration { checksum: self::checksum(&unsigned), ..unsigned };
         file.calibrations.retain(|other| {
             (&other.provider, &other.model, other.effort)
@@ -283,14 +285,16 @@ fn read(origin: &Origin, path: &Path) -> Result<Option<CalibrationFile>, String>
 
 /// Whether the numbers can be those of a calibration.
 fn is_sane(calibration: &Calibration) -> bool {
-    let Calibration { map, scores, .. } = calibration;
+    let Calibration { map, scores, compared, .. } = calibration;
     let is_score = |count: &ScoreCount| {
         (0.0..=1.0).contains(&count.score) && count.cases > 0 && count.right <= count.cases
     };
-    let is_sorted = scores.is_sorted_by(|one, other| one.score > other.score);
+    let is_list = |list: &[ScoreCount]| {
+        list.is_sorted_by(|one, other| one.score > other.score) && list.iter().all(is_score)
+    };
     let has_map =
         !map.slopes.is_empty() && map.slopes.values().chain([&map.intercept]).all(|n| n.is_finite());
-    has_map && is_sorted && scores.iter().all(is_score)
+    has_map && is_list(scores) && is_list(compared)
 }
 
 /// Returns the SHA-256 of a calibration without its checksum.

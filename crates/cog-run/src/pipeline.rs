@@ -38,7 +38,9 @@ pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
     if let Some(open) = &mut run.open {
         open.set_session(&run.rules.session_id);
     }
-    let (open, client, collection) = (run.open.take(), run.client.clone(), run.collection.take());
+    let open = run.open.take();
+    let collection = run.collection.take();
+    let client = run.client.clone();
     let answer = collected(run);
     let chunks = match collection {
         Some(collection) => collection.collect(answer),

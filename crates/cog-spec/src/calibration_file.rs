@@ -42,8 +42,12 @@ pub struct Calibration {
     pub collected: String,
     /// The map from the evidence to a probability.
     pub map: EvidenceMap,
-    /// The cases, from the highest number to the lowest.
+    /// The cases by their scores ([`EvidenceMap::score`]), from the highest to the lowest. If the map reads several kinds of
+    /// evidence, the score of a case is by a map that was fitted without it, so that a gate promises no more than it keeps.
     pub scores: Vec<ScoreCount>,
+    /// The cases by the map itself, which recent runs are compared with; empty if `scores` are these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compared: Vec<ScoreCount>,
     /// The SHA-256 of manifest, prompt and schema. If they change, the calibration is stale.
     pub module: String,
     /// The SHA-256 of the other members. A calibration that was edited is stale.

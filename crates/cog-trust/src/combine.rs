@@ -47,6 +47,8 @@ pub struct Combination {
     /// What the map says about the observations. With one kind of evidence, a run states its number. With several, it states the
     /// probability by a map that was fitted without its case, so that the figures of a sample do not flatter the map.
     pub runs: Vec<Run>,
+    /// The same observations, each with the probability by [`Combination::map`]; none if the map reads one kind of evidence.
+    pub by_map: Vec<Run>,
     /// The kinds that were compared, in the order of the comparisons; none if there is only one kind.
     pub trials: Vec<Trial>,
 }
@@ -95,14 +97,17 @@ pub fn combine(kinds: &[&str], observations: &[Observation]) -> Combination {
         if let (Some(best), true) = (best, chosen.len() > 1) {
             let runs = observations.iter().zip(best.probabilities);
             let runs = runs.filter_map(|(observation, stated)| observation.run(stated)).collect();
-            return Combination { map: cross.map(kinds, &chosen), runs, trials };
+            let fitted = cross.fit(&chosen, None);
+            let by_map = observations.iter();
+            let by_map = by_map.filter_map(|one| one.run(probability(&fitted, one, &chosen))).collect();
+            return Combination { map: named_map(kinds, &chosen, &fitted), runs, by_map, trials };
         }
     }
     let kind = chosen.first().copied().unwrap_or_default();
     let stated = |observation: &Observation| observation.run(*observation.evidence.get(kind)?);
     let runs: Vec<Run> = observations.iter().filter_map(stated).collect();
     let name = kinds.get(kind).copied().unwrap_or_default();
-    Combination { map: EvidenceMap::of(name, Sample::new(&runs).map()), runs, trials }
+    Combination { map: EvidenceMap::of(name, Sample::new(&runs).map()), runs, by_map: Vec::new(), trials }
 }
 
 fn names(kinds: &[&str], chosen: &[usize]) -> Vec<String> {
@@ -169,14 +174,13 @@ impl<'a> CrossValidation<'a> {
         }
         Validated { probabilities, losses }
     }
+}
 
-    fn map(&self, names: &[&str], kinds: &[usize]) -> EvidenceMap {
-        let fitted = self.fit(kinds, None);
-        let slopes = kinds.iter().zip(fitted.iter().skip(1));
-        let named = |(kind, slope): (&usize, &f64)| Some(((*names.get(*kind)?).to_owned(), *slope));
-        let slopes: BTreeMap<String, f64> = slopes.filter_map(named).collect();
-        EvidenceMap { intercept: fitted.first().copied().unwrap_or_default(), slopes }
-    }
+fn named_map(names: &[&str], kinds: &[usize], fitted: &[f64]) -> EvidenceMap {
+    let slopes = kinds.iter().zip(fitted.iter().skip(1));
+    let named = |(kind, slope): (&usize, &f64)| Some(((*names.get(*kind)?).to_owned(), *slope));
+    let slopes: BTreeMap<String, f64> = slopes.filter_map(named).collect();
+    EvidenceMap { intercept: fitted.first().copied().unwrap_or_default(), slopes }
 }
 
 impl Validated {

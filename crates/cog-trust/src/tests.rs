@@ -251,8 +251,8 @@ fn kinds_enter_the_map_only_if_they_help() {
 fn promise_holds_for_several_kinds() {
     let goal = goal(0.8, 0.1);
     let (mut broken, mut accepted) = (0, 0);
-    let draws = 300;
-    for seed in 0..draws {
+    let draws = 300_u32;
+    for seed in 0..u64::from(draws) {
         let found = combine(&["a", "b"], &drawn(100, 2, 2, 1_000 + seed));
         let Gate::Threshold { threshold, .. } = goal.gate(&Sample::new(&found.runs)) else { continue };
         // Fresh cases, as many as make their own spread small.
@@ -269,8 +269,8 @@ fn promise_holds_for_several_kinds() {
         accepted += usize::from(cases > 0);
         broken += usize::from((right as f64) < 0.8 * cases as f64);
     }
-    let bound = 0.1 + 3.0 * (0.1_f64 * 0.9 / f64::from(draws as u32)).sqrt();
-    assert!(accepted > 200 && (broken as f64) < bound * draws as f64, "{broken} of {accepted}");
+    let bound = 0.1 + 3.0 * (0.1_f64 * 0.9 / f64::from(draws)).sqrt();
+    assert!(accepted > 200 && (broken as f64) < bound * f64::from(draws), "{broken} of {accepted}");
 }
 
 proptest! {
@@ -280,5 +280,9 @@ proptest! {
         let found = combine(&["a", "b"], &runs);
         prop_assert!(found.map.intercept.is_finite() && found.map.slopes.values().all(|slope| slope.is_finite()));
         prop_assert_eq!(found.runs.len(), runs.len());
+        for (run, observation) in found.by_map.iter().zip(&runs) {
+            let value = |kind: &str| observation.evidence().get(usize::from(kind == "b")).copied();
+            prop_assert!((found.map.score(value).unwrap() - run.stated()).abs() <= 1e-4);
+        }
     }
 }

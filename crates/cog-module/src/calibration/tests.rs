@@ -23,6 +23,7 @@ fn new(model: &str) -> NewCalibration {
             ScoreCount { score: 0.95, cases: 30, right: 29 },
             ScoreCount { score: 0.6, cases: 4, right: 2 },
         ],
+        compared: Vec::new(),
     }
 }
 

@@ -100,7 +100,10 @@ impl Held {
                 let error = match own {
                     Some(own) if is_first => own,
                     // A stream has its own code for a timeout (ruling R40).
-                    Some(own) if error.has_failed_with(Code::Timeout) => {
+                    Some(own)
+                        if own.has_failed_with(Code::StreamTimeout)
+                            && error.has_failed_with(Code::Timeout) =>
+                    {
                         Box::new(ErrorBody { code: own.code, ..error })
                     }
                     _ => Box::new(error),

@@ -150,7 +150,12 @@ fn keep(
     key: CalibrationKey,
     report: &Report,
 ) -> Result<PathBuf, CliError> {
-    let new = NewCalibration { key, map: report.map().clone(), scores: report.scores() };
+    let new = NewCalibration {
+        key,
+        map: report.map().clone(),
+        scores: report.scores(),
+        compared: report.compared(),
+    };
     let kept = module.keep_calibration(settings.directories.state.as_deref(), new);
     kept.map_err(|error| not_kept(module, error).into())
 }

@@ -246,6 +246,28 @@ fn calibration_collects_the_agreement_that_it_is_for() {
 }
 
 #[test]
+fn agreement_of_the_answer_that_counts_decides() {
+    let place = place(&gate("review", "agreement=3"), 1);
+    let line = |case: u32, agreement: f64, right: bool| {
+        format!("{{\"case\": {case}, \"evidence\": {{\"agreement\": {agreement}}}, \"right\": {right}}}\n")
+    };
+    let lines: String = (0..40)
+        .map(|case| if case < 30 { line(case, 1.0, true) } else { line(case, 0.6667, false) })
+        .collect();
+    place.write("runs.jsonl", lines);
+    calibrate(&place, &model(), &["--runs", "runs.jsonl", "--evidence", "agreement", "--write"]);
+    let (code, sure) = run(&place, &Mock::start([answer("a", "item")]), "item 1.", &[]);
+    assert_eq!((code, &sure["meta"]["confidence"]), (Some(0), &json!(0.995)), "{sure}");
+    // One of three runs has another answer, and it may be the one whose chunks are shown.
+    let mock = Mock::start([answer("b", "item"), answer("a", "item"), answer("a", "item")]);
+    let (code, unsure) = run(&place, &mock, "item 1.", &[]);
+    assert_eq!((code, &unsure["data"]["label"]), (Some(5), &json!("a")), "{unsure}");
+    let meta = &unsure["meta"];
+    assert_eq!((&meta["confidence"], &meta["gate"]["passed"]), (&json!(0.6667), &json!(false)), "{unsure}");
+    assert_eq!((&meta["usage"]["input_tokens"], &meta["attempts"]), (&json!(300), &json!(3)));
+}
+
+#[test]
 fn only_the_kinds_that_help_enter_the_map() {
     let (place, mock) = (place(&gate("review", "grounding"), 60), model());
     let report = calibrate(&place, &mock, &["--evidence", "stated,grounding"]);
@@ -260,7 +282,7 @@ fn only_the_kinds_that_help_enter_the_map() {
 
 #[test]
 fn two_kinds_that_help_are_named_with_their_slopes() {
-    let place = place(&gate("review", "grounding"), 0);
+    let place = place(&gate("review", "grounding"), 1);
     // A wrong answer is unsure, or not grounded, or both; each kind alone overlooks some.
     let mut lines = String::new();
     for case in 0..200 {
@@ -280,15 +302,14 @@ fn two_kinds_that_help_are_named_with_their_slopes() {
     let report = calibrate(&place, &mock, &args);
     assert!(report["map"]["slopes"]["grounding"].as_f64().unwrap() > 0.0, "{report}");
     assert!(report["map"]["slopes"]["stated"].as_f64().unwrap() > 0.0, "{report}");
-    assert_eq!(
-        (&report["gate"]["accepted"], &report["auroc"]["value"]),
-        (&json!(125), &json!(1.0)),
-        "{report}"
-    );
-    let (code, sure) = run(&place, &Mock::start([answer("a", "item")]), "item 1.", &[]);
-    assert_eq!(code, Some(5), "a stated 0.7 is in between: {sure}");
-    let both = sure["meta"]["confidence"].as_f64().unwrap();
-    assert!(both > 0.0 && both < 1.0 && sure["meta"]["confidence_source"] == "calibrated", "{sure}");
+    assert!(report["gate"]["accepted"].as_u64().unwrap() >= 125, "{report}");
+    assert!(report["auroc"]["value"].as_f64().unwrap() > 0.99, "{report}");
+    let confidence = |quote: &str| {
+        let (_, envelope) = run(&place, &Mock::start([answer("a", quote)]), "item 1.", &[]);
+        assert_eq!(envelope["meta"]["confidence_source"], "calibrated", "{envelope}");
+        envelope["meta"]["confidence"].as_f64().unwrap()
+    };
+    assert!(confidence("item") > confidence("nowhere") + 0.2);
     // A line without one of the kinds is refused, not read as 0.
     place.write("recent.jsonl", "{\"confidence\": 0.9}\n");
     let check = place.cog(["calibrate", "./m", "--check", "--runs", "recent.jsonl"]).output().unwrap();

@@ -130,10 +130,14 @@ fn drifted(calibration: &Calibration, kinds: &[&str], recent: &[Observation]) ->
     let runs = recent.iter().enumerate();
     let runs: Vec<Run> = runs.filter_map(|(case, run)| Run::new(case, of_run(run)?, false)).collect();
     let recent = Sample::new(&runs);
+    let of_cases = match calibration.compared.as_slice() {
+        [] => &calibration.scores[..],
+        compared => compared,
+    };
     let scores = recent.scores();
-    let drift = drift::compare(&calibration.scores, &scores).filter(|drift| drift.p_value < DRIFT)?;
+    let drift = drift::compare(of_cases, &scores).filter(|drift| drift.p_value < DRIFT)?;
     let mean = recent.stated_mean().unwrap_or_default();
-    let weights = calibration.scores.iter().map(|count| count.score * count.cases as f64);
+    let weights = of_cases.iter().map(|count| count.score * count.cases as f64);
     let of_cases = weights.sum::<f64>() / calibration.cases().cases.max(1) as f64;
     let kinds: Vec<String> = calibration.map.kinds().map(|kind| format!("`{kind}`")).collect();
     Some(format!(

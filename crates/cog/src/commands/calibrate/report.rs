@@ -32,6 +32,8 @@ pub(super) struct Report {
     map: EvidenceMap,
     /// What cross-validation says about several kinds of evidence.
     trials: Vec<Trial>,
+    /// The cases by the map itself; none if the sample has the same scores.
+    compared: Vec<ScoreCount>,
     gate: Option<(Goal, Gate)>,
     /// How well each kind of evidence sorts the answers.
     kinds: Vec<KindReport>,
@@ -47,7 +49,7 @@ struct KindReport {
 impl Report {
     /// Creates the report of runs with these kinds of evidence.
     pub(super) fn new(module: &str, kinds: &[&str], runs: &[Observation], goal: Option<Goal>) -> Self {
-        let Combination { mut map, runs, trials } = combine(kinds, runs);
+        let Combination { mut map, runs, by_map, trials } = combine(kinds, runs);
         let sample = Sample::new(&runs);
         // With few cases, the share of equal answers is nearer to the truth than any map of it.
         if map.kinds().eq(["agreement"]) && sample.cases() < FEWEST_FOR_AGREEMENT {
@@ -57,6 +59,7 @@ impl Report {
             module: module.to_owned(),
             map,
             trials,
+            compared: if by_map.is_empty() { Vec::new() } else { Sample::new(&by_map).scores() },
             gate: goal.map(|goal| (goal, goal.gate(&sample))),
             kinds: Vec::new(),
             sample,
@@ -80,6 +83,11 @@ impl Report {
     /// Returns the cases, to be stored.
     pub(super) fn scores(&self) -> Vec<ScoreCount> {
         self.sample.scores()
+    }
+
+    /// Returns the cases as recent runs are compared with them, if that differs, to be stored.
+    pub(super) fn compared(&self) -> Vec<ScoreCount> {
+        self.compared.clone()
     }
 
     /// Whether a threshold was wanted and cannot be promised.
@@ -309,10 +317,14 @@ impl ToJson for Report {
                 w.field("kind", "logistic");
                 w.field("intercept", &self.map.intercept);
                 match self.map.single() {
-                    Some(map) => w.field("slope", &map.slope),
+                    Some(map) => {
+                        w.field("slope", &map.slope);
+                    }
                     None => {
                         w.key("slopes").object(|w| {
-                            self.map.slopes.iter().for_each(|(kind, slope)| w.field(kind, slope));
+                            for (kind, slope) in &self.map.slopes {
+                                w.field(kind, slope);
+                            }
                         });
                     }
                 }
