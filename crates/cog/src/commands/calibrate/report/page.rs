@@ -33,7 +33,8 @@ pub(super) fn page(report: &Report) -> String {
         body += &format!("<p class=\"verdict {class}\">{}</p>\n", Escaped(verdict.trim()));
     }
     body += &format!("<div class=\"plots\">\n{}{}</div>\n", reliability(report), risk_coverage(report));
-    for table in [report.figures(), report.reliability(), report.curve()] {
+    let trials = (!report.trials.is_empty()).then(|| report.trials_table());
+    for table in [report.figures(), report.reliability(), report.curve()].into_iter().chain(trials) {
         body += &format!("<div class=\"scroll\">\n{}</div>\n", output::html_table(&table));
     }
     // A verdict says so itself.
