@@ -97,17 +97,18 @@ impl Held {
                 self.snapshot(Some("meta".to_owned()), meta, out);
                 let own = self.error.take();
                 let recovery = self.recovery.take().filter(|_| is_first && own.is_some());
-                let error = match own {
-                    Some(own) if is_first => own,
+                let mut error = Box::new(error);
+                match own {
+                    Some(own) if is_first => error = own,
                     // A stream has its own code for a timeout (ruling R40).
                     Some(own)
                         if own.has_failed_with(Code::StreamTimeout)
                             && error.has_failed_with(Code::Timeout) =>
                     {
-                        Box::new(ErrorBody { code: own.code, ..error })
+                        error.code = own.code;
                     }
-                    _ => Box::new(error),
-                };
+                    _ => {}
+                }
                 let session_id = self.session_id;
                 out.push(Chunk::Error { session_id, error, recovery, partial_data, warnings });
             }
