@@ -46,8 +46,9 @@ pub(crate) struct CalibrateArgs {
     /// How often the promise may be broken: 0.1 is once in ten calibrations [default: 0.1]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true, requires = "target")]
     pub(crate) risk: Option<f64>,
-    /// What to calibrate: the confidence as the model states it, or kinds of evidence, which the golden tests then collect. Of several
-    /// kinds, the map reads the ones that help
+    /// What to calibrate: the confidence as the model states it, or kinds of evidence
+    ///
+    /// The golden tests collect it. Of several kinds, with commas, the map reads the ones that help.
     #[arg(long, value_name = "KINDS", value_delimiter = ',', default_value = Calibration::STATED, value_parser = PossibleValuesParser::new(Evidence::KINDS))]
     evidence: Vec<String>,
     /// Only print the report, and store nothing
