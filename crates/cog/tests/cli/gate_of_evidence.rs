@@ -20,7 +20,7 @@ const SCHEMA: &str = r#"{
   "input": { "type": "object", "required": ["query"], "properties": { "query": { "type": "string" } } },
   "data": {
     "type": "object",
-    "required": ["label", "quote"],
+    "required": ["label"],
     "properties": { "label": { "enum": ["a", "b"] }, "quote": { "type": "string" } }
   }
 }"#;
@@ -38,7 +38,10 @@ fn place(manifest: &str, cases: usize) -> Place {
     place.write("m/schema.json", SCHEMA);
     for case in 1..=cases {
         place.write(&format!("m/tests/case{case}.input.json"), format!(r#"{{"query": "item {case}."}}"#));
-        place.write(&format!("m/tests/case{case}.expected.json"), r#"{"label": "a"}"#);
+        place.write(
+            &format!("m/tests/case{case}.expected.json"),
+            r#"{"$validate": {"data.label": {"const": "a"}}}"#,
+        );
     }
     place
 }
