@@ -165,19 +165,18 @@ impl Collection {
     async fn run(self, mut first: CollectedRun, out: ChunkQueue) {
         let started = Instant::now();
         let mut rounds = Rounds::default();
-        let mut held = Held::default();
         let Self { mut samples, mut collector, mut next } = self;
         let deadline = started + collector.timeout;
         loop {
             let is_streamed = collector.is_streamed;
             let can_ask_next = next.is_some();
-            let asked = collector.run(first, samples, can_ask_next, &mut rounds.costs, &mut held, &out).await;
+            let asked = collector.run(first, samples, can_ask_next, &mut rounds, &out).await;
             let (envelope, is_first) = match (asked, next.take()) {
                 (Asked::Next { envelope, provider, fallbacks }, Some(start)) => {
                     let skipped = rounds.add(envelope, provider, fallbacks);
                     match start(skipped, deadline.saturating_duration_since(Instant::now())) {
                         Ok((run, collection)) => {
-                            held = held.restart(is_streamed, &out);
+                            rounds.held = std::mem::take(&mut rounds.held).restart(is_streamed, &out);
                             first = run;
                             Self { samples, collector, next } = *collection;
                             continue;
@@ -188,6 +187,7 @@ impl Collection {
                 (Asked::Next { envelope, .. }, None) => (envelope, false),
                 (Asked::Ended { envelope, is_first }, _) => (envelope, is_first),
             };
+            let held = std::mem::take(&mut rounds.held);
             let (envelope, is_first) = rounds.end(envelope, is_first, started.elapsed());
             return held.end(envelope, is_first, is_streamed, &out);
         }
@@ -201,11 +201,11 @@ impl Collector {
         first: CollectedRun,
         samples: Vec<Result<CollectedRun, ErrorBody>>,
         can_ask_next: bool,
-        costs: &mut Costs,
-        held: &mut Held,
+        rounds: &mut Rounds,
         out: &ChunkQueue,
     ) -> Asked {
         let started = Instant::now();
+        let Rounds { costs, held, .. } = rounds;
         let CollectedRun { chunks, judgement } = first;
         let samples: Vec<_> = samples.into_iter().map(split).collect();
         let mut judgements = vec![judgement];

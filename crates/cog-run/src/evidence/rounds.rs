@@ -7,6 +7,7 @@ use cog_spec::{Code, Envelope, ErrorBody, ErrorCode, ErrorOrigin, Fallback, Outc
 use super::{
     CollectedRun, Collection,
     answers::{Costs, is_bad_answer},
+    held::Held,
 };
 
 /// Starts the runs of a collection with the providers after this number of the first ones, within this time.
@@ -25,6 +26,8 @@ pub(super) enum Asked {
 #[derive(Default)]
 pub(super) struct Rounds {
     pub(super) costs: Costs,
+    /// The end of the run whose chunks are passed on.
+    pub(super) held: Held,
     /// The providers that were asked before the current round.
     fallbacks: Vec<Fallback>,
     /// The answer that was refused last.
@@ -50,7 +53,7 @@ impl Rounds {
     /// Adds what all rounds have in common to the last envelope. If the providers of the last round gave no answer, the refused one
     /// is all that there is.
     pub(super) fn end(self, mut envelope: Envelope, is_first: bool, time: Duration) -> (Envelope, bool) {
-        let Self { costs, mut fallbacks, refused } = self;
+        let Self { costs, mut fallbacks, refused, .. } = self;
         let gave_none =
             envelope.error().is_some_and(|error| error.origin != ErrorOrigin::Model && !is_bad_answer(error));
         let mut is_unchanged = is_first;
