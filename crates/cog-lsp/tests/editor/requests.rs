@@ -349,9 +349,31 @@ async fn odd_messages_do_not_end_the_server() {
     let manifest = directory.join("module.yaml");
     editor.check(&manifest, "tier: [").await;
     assert_eq!(editor.diagnostics[&uri(&manifest)][0]["code"], "yaml-syntax");
-    // What follows broken JSON cannot be trusted: it is refused, and the editor starts the server again.
-    editor.send("{\"jsonrpc\": \"2.0\", \"id\": ").await;
-    assert_eq!(editor.receive().await["error"]["code"], -32700);
+    // Broken messages are answered, and the next one is read.
+    for (broken, code) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": ", -32_700),
+        ("", -32_700),
+        ("[]", -32_700),
+        ("{\"jsonrpc\": \"1.0\", \"id\": 7, \"method\": \"shutdown\"}", -32_600),
+    ] {
+        editor.send(broken).await;
+        assert_eq!(editor.receive().await["error"]["code"], code, "{broken}");
+    }
+    editor.to.write_all(b"Content-Length: none\r\n\r\nhello\r\n\r\n").await.unwrap();
+    assert_eq!(editor.receive().await["error"]["code"], -32_700);
+    let hover =
+        json!({ "textDocument": { "uri": uri(&manifest) }, "position": { "line": 0, "character": 2 } });
+    assert!(editor.request("textDocument/hover", hover).await.get("error").is_none());
+}
+
+#[tokio::test]
+async fn server_ends_with_exit_although_the_connection_is_open() {
+    let (place, directory) = module();
+    let mut editor = Editor::start(place.path()).await;
+    editor.check(&directory.join("prompt.md"), "new").await;
+    editor.send(r#"{"jsonrpc": "2.0", "id": 99, "method": "shutdown"}"#).await;
+    while editor.receive().await["id"] != 99 {}
+    editor.send(r#"{"jsonrpc": "2.0", "method": "exit"}"#).await;
     assert!(timeout(PATIENCE, editor.server).await.is_ok());
 }
 
