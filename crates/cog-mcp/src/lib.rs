@@ -25,6 +25,7 @@ mod tls;
 mod verbatim;
 
 pub use link::McpTools;
+pub use oauth::{Revocation, SignedOut};
 pub use person::{Field, FieldKind, Person};
 #[cfg(feature = "server")]
 pub use serve::{CallSettings, HttpSettings, McpHttp, ModuleServer};

@@ -5,6 +5,7 @@
 
 mod grant;
 mod login;
+mod revoke;
 
 use std::{
     error::Error,
@@ -12,11 +13,14 @@ use std::{
 };
 
 use rmcp::transport::{
-    auth::{AuthError, AuthorizationManager, ClientCredentialsConfig, OAuthClientConfig},
+    auth::{
+        AuthError, AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig, OAuthClientConfig,
+    },
     streamable_http_client::{AuthRequiredError, InsufficientScopeError},
 };
 
 use self::grant::{Grant, GrantFile};
+pub use self::revoke::{Revocation, SignedOut};
 use crate::{
     server::{McpError, McpServer, McpTransport, OAuth, excerpt},
     tls,
@@ -29,6 +33,12 @@ pub(crate) struct Authorization {
     file: GrantFile,
     /// A token that the server rejected although it was new.
     refused: Mutex<Option<String>>,
+}
+
+/// The authorization server of an MCP server.
+struct Discovered {
+    manager: AuthorizationManager,
+    metadata: AuthorizationMetadata,
 }
 
 impl Authorization {
@@ -70,7 +80,7 @@ impl Authorization {
         if grant.is_none() && !self.oauth.client_credentials {
             return Err(AuthError::AuthorizationRequired);
         }
-        let mut manager = self.discover().await?;
+        let mut manager = self.discover().await?.manager;
         let renewed = match (self.oauth.client_credentials, grant) {
             (true, _) => {
                 let config = self.client_credentials()?;
@@ -99,7 +109,7 @@ impl Authorization {
     }
 
     /// Returns what talks to the authorization server that the server names.
-    async fn discover(&self) -> Result<AuthorizationManager, AuthError> {
+    async fn discover(&self) -> Result<Discovered, AuthError> {
         tls::install();
         let url = self.url.as_str();
         let mut manager = match &self.oauth.issuer {
@@ -122,8 +132,8 @@ impl Authorization {
             _ => {}
         }
         self.file.set_issuer(issuer);
-        manager.set_metadata(found.metadata);
-        Ok(manager)
+        manager.set_metadata(found.metadata.clone());
+        Ok(Discovered { manager, metadata: found.metadata })
     }
 
     /// Returns the client to which a grant was given.

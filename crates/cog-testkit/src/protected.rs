@@ -39,6 +39,12 @@ pub struct OAuthProblems {
     pub denies: bool,
     /// Clients cannot register themselves.
     pub no_registration: bool,
+    /// Tokens cannot be revoked.
+    pub no_revocation: bool,
+    /// The metadata names another server for revoking tokens.
+    pub revocation_elsewhere: bool,
+    /// A request to revoke a token fails.
+    pub revocation_fails: bool,
     /// The calls after which the MCP server rejects the token once: it was revoked.
     pub revokes_after: Option<usize>,
     /// The lifetime of a token, in seconds; one hour by default.
@@ -71,6 +77,7 @@ struct Shared {
     tokens: HashSet<String>,
     refresh_tokens: HashSet<String>,
     token_requests: Vec<Fields>,
+    revocations: Vec<Fields>,
     presented: Vec<String>,
     calls: usize,
     count: usize,
@@ -100,7 +107,8 @@ impl ProtectedServer {
             .route("/.well-known/oauth-authorization-server", get(metadata))
             .route("/register", post(register))
             .route("/authorize", get(authorize))
-            .route("/token", post(token));
+            .route("/token", post(token))
+            .route("/revoke", post(revoke));
         let resource = Router::new()
             .route("/.well-known/oauth-protected-resource/mcp", get(resource_metadata))
             .route("/mcp", post(mcp));
@@ -133,6 +141,11 @@ impl ProtectedServer {
 }
 
 impl ProtectedServer {
+    /// Returns the fields of each request to revoke a token.
+    pub fn revocations(&self) -> Vec<HashMap<String, String>> {
+        lock(&self.shared).revocations.clone()
+    }
+
     /// Returns the token of each request to the MCP server; empty for a request without one.
     pub fn presented_tokens(&self) -> Vec<String> {
         lock(&self.shared).presented.clone()
@@ -185,6 +198,10 @@ async fn metadata(State(shared): Site) -> Response {
     });
     if !shared.problems.no_registration {
         metadata["registration_endpoint"] = json!(format!("{issuer}/register"));
+    }
+    if !shared.problems.no_revocation {
+        let server = if shared.problems.revocation_elsewhere { "https://evil.example" } else { issuer };
+        metadata["revocation_endpoint"] = json!(format!("{server}/revoke"));
     }
     Json(metadata).into_response()
 }
@@ -250,6 +267,20 @@ async fn token(State(shared): Site, headers: HeaderMap, body: Bytes) -> Response
         shared.refresh_tokens.insert(refresh_token);
     }
     Json(reply).into_response()
+}
+
+/// RFC 7009: an unknown token is no error.
+async fn revoke(State(shared): Site, body: Bytes) -> Response {
+    let fields = form(&body);
+    let mut shared = lock(&shared);
+    shared.revocations.push(fields.clone());
+    if shared.problems.revocation_fails {
+        return (StatusCode::SERVICE_UNAVAILABLE, "later").into_response();
+    }
+    let token = fields.get("token").map_or("", String::as_str);
+    shared.tokens.remove(token);
+    shared.refresh_tokens.remove(token);
+    StatusCode::OK.into_response()
 }
 
 /// Returns whether the client `robot` with the secret `s3cret` asks, in the header or in the body.

@@ -37,6 +37,7 @@ pub(super) struct Grant {
 #[derive(Deserialize)]
 struct TokenFields {
     access_token: String,
+    refresh_token: Option<String>,
     expires_in: Option<u64>,
 }
 
@@ -48,6 +49,13 @@ impl Grant {
 
     pub(super) fn token(&self) -> Option<String> {
         Some(self.fields()?.access_token)
+    }
+
+    /// Returns the tokens with their types, the refresh token first: most servers revoke the other one with it.
+    pub(super) fn revocable(&self) -> Vec<(&'static str, String)> {
+        let Some(TokenFields { access_token, refresh_token, .. }) = self.fields() else { return Vec::new() };
+        let refresh_token = refresh_token.map(|token| ("refresh_token", token));
+        refresh_token.into_iter().chain([("access_token", access_token)]).collect()
     }
 
     /// Returns whether the token can still be sent. One without a time of its end can be, until the server rejects it.

@@ -43,17 +43,6 @@ impl McpServer {
         };
         signed_in.map_err(|error| self.unauthorized(&explained(error)))
     }
-
-    /// Removes the tokens from this machine. Returns whether there were any.
-    ///
-    /// # Errors
-    /// It is a program or has a fixed token, or the file cannot be removed.
-    pub async fn logout(&self) -> Result<bool, McpError> {
-        let (url, oauth) = self.oauth()?;
-        let authorization = Authorization::new(&self.name, url, oauth);
-        let _alone = authorization.file.lock().await.map_err(|error| self.unauthorized(&error))?;
-        authorization.file.remove().map_err(|error| self.violation(&error))
-    }
 }
 
 impl Authorization {
@@ -66,7 +55,7 @@ impl Authorization {
         let listener = listener.map_err(|error| failed(format!("the port of the browser: {error}")))?;
         let port = listener.local_addr().map_err(|error| failed(error.to_string()))?.port();
         let redirect = format!("http://127.0.0.1:{port}{PATH}");
-        let mut manager = self.discover().await?;
+        let mut manager = self.discover().await?.manager;
         let scopes = match self.oauth.scopes.as_slice() {
             [] => manager.select_initial_scopes(&[]).await,
             scopes => scopes.to_vec(),

@@ -7,7 +7,7 @@ use cog_host::{
     settings::{Environment, Flags, Settings},
 };
 use cog_json::{ToJson, Writer};
-use cog_mcp::{CallSettings, McpError, McpServer, ModuleServer};
+use cog_mcp::{CallSettings, McpError, McpServer, ModuleServer, Revocation, SignedOut};
 use cog_run::{
     provider::TokenCounter,
     tools::{Tool, ToolInfo, ToolSource as _, call_once, matches},
@@ -253,10 +253,25 @@ async fn pasted() -> String {
 fn logout(args: &McpLogoutArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = load_run_settings(Flags::default(), environment, console)?;
     let server = server(&settings, &args.server)?;
-    let had_tokens = events(0)?.block_on(server.logout()).map_err(error_body)?;
-    console.note(&match had_tokens {
-        true => format!("removed the tokens of `{}` from this machine", args.server),
-        false => format!("there are no tokens of `{}`", args.server),
+    let SignedOut { had_tokens, revocation } = events(0)?.block_on(server.logout()).map_err(error_body)?;
+    let name = &args.server;
+    match &revocation {
+        Revocation::Failed(why) => {
+            console.caution(&format!(
+                "the tokens of `{name}` were not revoked, and stay valid until they expire: {why}"
+            ));
+        }
+        Revocation::NotOffered => console.note(&format!(
+            "the tokens of `{name}` stay valid until they expire: its authorization server cannot revoke them"
+        )),
+        Revocation::Done | Revocation::Nothing => {}
+    }
+    console.note(&match (had_tokens, revocation) {
+        (true, Revocation::Done) => {
+            format!("removed the tokens of `{name}` from this machine, and revoked them")
+        }
+        (true, _) => format!("removed the tokens of `{name}` from this machine"),
+        (false, _) => format!("there are no tokens of `{name}`"),
     });
     Ok(Exit::Ok)
 }

@@ -91,9 +91,59 @@ fn person_signs_in_and_the_token_is_stored_for_this_user() {
         assert_eq!(mode & 0o777, 0o600, "{}", file.path().display());
     }
     let logout = place.cog(["mcp", "logout", "safe"]).output().unwrap();
-    assert!(stderr(&logout).contains("removed the tokens"), "{}", stderr(&logout));
+    let messages = stderr(&logout);
+    assert!(
+        messages.contains("removed the tokens of `safe` from this machine, and revoked them"),
+        "{messages}"
+    );
+    let revoked = server.revocations();
+    let hints: Vec<&str> = revoked.iter().map(|fields| fields["token_type_hint"].as_str()).collect();
+    assert_eq!(hints, ["refresh_token", "access_token"]);
+    assert!(revoked[0]["token"].starts_with("refresh-canary") && revoked[0]["client_id"] == "registered");
+    assert!(!messages.contains("canary"), "{messages}");
     let after = call(&place);
     assert!(stderr(&after).contains("cog mcp login safe"), "{}", stderr(&after));
+}
+
+#[test]
+fn tokens_are_removed_also_if_they_cannot_be_revoked() {
+    let problems = OAuthProblems::default;
+    for (problems, expected) in [
+        (OAuthProblems { no_revocation: true, ..problems() }, "cannot revoke them"),
+        (OAuthProblems { revocation_fails: true, ..problems() }, "were not revoked"),
+        (
+            OAuthProblems { revocation_elsewhere: true, ..problems() },
+            "is not at the server that issues the tokens",
+        ),
+        (OAuthProblems { no_metadata: true, ..problems() }, "publishes no metadata"),
+    ] {
+        let server = ProtectedServer::start(OAuthProblems::default()).unwrap();
+        let place = signed_in(&server);
+        server.set_problems(problems.clone());
+        let logout = place.cog(["mcp", "logout", "safe"]).output().unwrap();
+        let messages = stderr(&logout);
+        assert!(logout.status.success() && messages.contains(expected), "{problems:?} {messages}");
+        assert!(messages.contains("removed the tokens") && !messages.contains("canary"), "{messages}");
+        let again = place.cog(["mcp", "logout", "safe"]).output().unwrap();
+        assert!(stderr(&again).contains("there are no tokens"), "{}", stderr(&again));
+    }
+}
+
+#[test]
+fn tokens_of_another_issuer_are_not_sent_to_this_one() {
+    let server = ProtectedServer::start(OAuthProblems::default()).unwrap();
+    let place = signed_in(&server);
+    let directory = place.path().join(".local/state/cog/mcp");
+    let file = std::fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path());
+    let file = file.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let relative = file.strip_prefix(place.path()).unwrap().to_str().unwrap().to_owned();
+    let mut grant: Value = serde_json::from_str(&place.read(&relative)).unwrap();
+    grant["credentials"]["issuer"] = "https://login.example".into();
+    place.write(&relative, grant.to_string());
+    let messages = stderr(&place.cog(["mcp", "logout", "safe"]).output().unwrap());
+    assert!(messages.contains("another authorization server has issued them"), "{messages}");
+    assert!(server.revocations().is_empty());
+    assert!(!file.exists());
 }
 
 #[test]
