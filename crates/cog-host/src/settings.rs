@@ -11,6 +11,7 @@ mod media;
 mod nats;
 mod rows;
 mod runs;
+mod schema;
 #[cfg(feature = "server")]
 mod server;
 mod sources;
@@ -49,6 +50,7 @@ pub use self::{
     nats::NatsSettings,
     rows::{DisplayValue, Row, without_credentials},
     runs::{BudgetSettings, GenerationSettings, ToolsSettings},
+    schema::settings_schema,
     sources::{Environment, Redactor, Setting, Source},
     storage::{CacheSettings, LogsSettings},
     values::{duration as parse_duration, show_duration},

@@ -82,6 +82,9 @@ pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> 
         add_response(&mut draft)?;
         to = Format::V25;
     }
+    if !draft.changes.is_empty() {
+        add_schema_line(&mut draft)?;
+    }
     let (changes, notes) = draft.finish();
     Ok(Migration { name: module.manifest.name.clone(), directory, from, to, changes, notes })
 }
@@ -347,6 +350,19 @@ response:
 ";
 
 const MANIFEST_FILE: &str = "module.yaml";
+
+/// The line by which an editor finds the schema of a manifest.
+const SCHEMA_LINE: &str =
+    "# yaml-language-server: $schema=https://json.schemastore.org/cognitive-module.json";
+
+/// Adds the line for editors at the start, unless the manifest names a schema already.
+fn add_schema_line(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let source = draft.require(MANIFEST_FILE)?;
+    if source.text.contains("yaml-language-server:") {
+        return Ok(());
+    }
+    draft.put(MANIFEST_FILE, format!("{SCHEMA_LINE}{}{}", line_end(&source.text), source.text))
+}
 
 /// Adds the tier after `responsibility`.
 fn add_tier(draft: &mut Draft<'_>) -> Result<(), MigrateError> {

@@ -1,7 +1,8 @@
 //! The published JSON Schemas (draft-07) of the documents that this crate and `cog-harmony` describe.
 //!
 //! `cargo xtask generate` writes `envelope`, `chunk`, `capabilities` and `forms` from the types. The others are written by hand:
-//! a manifest and a media item are read as trees, so that errors have a position, and no type has the form of a handoff.
+//! a manifest, an expected answer and a media item are read as trees, so that errors have a position, and no type has the form of a
+//! handoff.
 //! The schema of a message depends on its role.
 
 use crate::string_enum::string_enum;
@@ -11,6 +12,8 @@ string_enum! {
     Schema {
         /// `module.yaml`.
         Manifest = "manifest",
+        /// The expected answer of a golden test.
+        Expected = "expected",
         /// The envelope of a run.
         Envelope = "envelope",
         /// One chunk of a stream.
@@ -33,6 +36,7 @@ impl Schema {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Manifest => include_str!("../schemas/manifest.schema.json"),
+            Self::Expected => include_str!("../schemas/expected.schema.json"),
             Self::Envelope => include_str!("../schemas/envelope.schema.json"),
             Self::Chunk => include_str!("../schemas/chunk.schema.json"),
             Self::Capabilities => include_str!("../schemas/capabilities.schema.json"),

@@ -261,6 +261,16 @@ fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> SettingsError {
     }
 }
 
+/// Returns the keys that the parser knows in a section.
+#[cfg(test)]
+pub(super) fn known_keys(section: &str) -> Vec<String> {
+    let text = format!("{section}\nnot-a-key = 1\n");
+    let error = toml::from_str::<Content>(&text).unwrap_err();
+    let (key, known) = unknown_key(&error.message().replace('\n', " ")).unwrap();
+    assert_eq!(key, "not-a-key");
+    known
+}
+
 /// Returns the key and the known keys of the parser's message "unknown field `a`, expected one of `b`, `c`".
 fn unknown_key(message: &str) -> Option<(String, Vec<String>)> {
     // The parser's word for a key is `field`, which no user has written.

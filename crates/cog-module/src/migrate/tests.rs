@@ -50,6 +50,22 @@ fn every_format_becomes_a_valid_v25_module_once() {
 }
 
 #[test]
+fn manifest_names_the_published_schema_once() {
+    let schema: serde_json::Value = serde_json::from_str(cog_spec::Schema::Manifest.text()).unwrap();
+    assert_eq!(SCHEMA_LINE.split_once('=').unwrap().1, schema["$id"]);
+    for kind in crate::scaffold::Kind::ALL {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = crate::scaffold::new(parent.path(), "made", *kind, cog_spec::Tier::Decision).unwrap();
+        assert!(files::read_text(&directory.join(MANIFEST_FILE), 10_000).unwrap().starts_with(SCHEMA_LINE));
+    }
+    let directory = Directory::example("format-v1");
+    migrate(&directory, Target::V22);
+    migrate(&directory, Target::V25);
+    let text = files::read_text(&directory.origin().path_of(MANIFEST_FILE), 10_000).unwrap();
+    assert!(text.starts_with(SCHEMA_LINE) && text.matches(SCHEMA_LINE).count() == 1, "{text}");
+}
+
+#[test]
 fn migrated_module_behaves_as_before() {
     let directory = Directory::example("format-v1");
     let before = directory.load().unwrap();

@@ -156,6 +156,10 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaName {
     /// `module.yaml`
     Manifest,
+    /// `NAME.expected.json` of a golden test
+    Expected,
+    /// `cog.toml` and `config.toml`
+    Settings,
     /// The result of a run
     Envelope,
     /// One chunk of a stream

@@ -1,7 +1,7 @@
 //! What the program says about itself: `cog config` and `cog trust`, what the operator has set; `cog schema`, `cog capabilities`
 //! and `cog errors`, what the specification and this runtime define; completion and manual pages.
 
-use std::{ffi::OsStr, path::Path};
+use std::{borrow::Cow, ffi::OsStr, path::Path};
 
 use clap::{Arg, Command, CommandFactory as _};
 use clap_complete::{
@@ -12,7 +12,7 @@ use clap_complete::{
 use cog_host::{
     TrustError, TrustStore,
     run_log::{Entries, Entry},
-    settings::{Environment, Flags, Row, ServeSettings, Settings},
+    settings::{Environment, Flags, Row, ServeSettings, Settings, settings_schema},
 };
 use cog_json::{Array, ToJson, Writer};
 use cog_module::ListedModule;
@@ -110,24 +110,26 @@ fn failed(error: &TrustError) -> CliError {
 pub(crate) fn schema(args: &SchemaArgs, console: &Console) -> Result<Exit, CliError> {
     let text = text(args.name);
     match &args.output {
-        Some(path) => emit::file(path, text, console)?,
-        None => console.print(text)?,
+        Some(path) => emit::file(path, &text, console)?,
+        None => console.print(&text)?,
     }
     Ok(Exit::Ok)
 }
 
-fn text(name: SchemaName) -> &'static str {
+fn text(name: SchemaName) -> Cow<'static, str> {
     let schema = match name {
         SchemaName::Manifest => Schema::Manifest,
+        SchemaName::Expected => Schema::Expected,
+        SchemaName::Settings => return settings_schema().into(),
         SchemaName::Envelope => Schema::Envelope,
         SchemaName::Chunk => Schema::Chunk,
         SchemaName::Capabilities => Schema::Capabilities,
         SchemaName::Forms => Schema::Forms,
         SchemaName::Message => Schema::Message,
         SchemaName::Handoff => Schema::Handoff,
-        SchemaName::Openapi => return cog_server::openapi(),
+        SchemaName::Openapi => return cog_server::openapi().into(),
     };
-    schema.text()
+    schema.text().into()
 }
 
 /// Prints the capabilities document.

@@ -68,6 +68,56 @@ fn manifests() {
 }
 
 #[test]
+fn expected_answers() {
+    let validator = schema("expected");
+    let mut checked = 0;
+    let modules = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules");
+    for module in std::fs::read_dir(modules).unwrap() {
+        for file in std::fs::read_dir(module.unwrap().path().join("tests")).into_iter().flatten() {
+            let path = file.unwrap().path();
+            if path.to_string_lossy().ends_with(".expected.json") {
+                let text = cog_module::files::read_text(&path, 1 << 20).unwrap();
+                fits(&validator, &serde_json::from_str(&text).unwrap());
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 20, "{checked}");
+    for wrong in [
+        json!({ "_validate": [] }),
+        json!({ "_validate": { "required": "data" } }),
+        json!({ "$validate": { "label": 7 } }),
+        json!({ "$judge": "It is right." }),
+        json!({ "$judge": [" "] }),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+}
+
+#[test]
+fn settings() {
+    let validator = schema("settings");
+    let price = |price: Value| json!({ "providers": { "custom": { "prices": { "m": price } } } });
+    let mcp = json!({ "command": "files", "confirm": ["write_*"], "oauth": { "callback_port": 1 } });
+    for valid in [
+        json!({ "provider": "openai", "retries": 3, "server": { "port": 8000, "listen": "127.0.0.1" } }),
+        json!({ "mcp": { "files": mcp } }),
+        price(json!({ "input": 0.1, "output": 0.5 })),
+    ] {
+        fits(&validator, &valid);
+    }
+    for wrong in [
+        price(json!({ "input": 0.1 })),
+        json!({ "timout": "2m" }),
+        json!({ "effort": "huge" }),
+        json!({ "logs": { "content": true } }),
+        json!({ "server": { "prot": 8000 } }),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+}
+
+#[test]
 fn messages() {
     let validator = schema("message");
     let rendered = Place::new().cog(["render", "code-reviewer", "--args", "x"]).output().unwrap();
