@@ -307,6 +307,18 @@ pub struct LabelTarget {
 }
 
 impl LabelTarget {
+    /// Returns the run with exactly this ID: one of the log, or one that left it and has a label.
+    ///
+    /// # Errors
+    /// E1006 if runs are not logged, or if a file cannot be read.
+    pub fn by_id(settings: &Settings, id: &str) -> Result<Option<Self>, ErrorBody> {
+        if let Some(entry) = Entries::read(settings)?.newest_first().find(|entry| entry.id == id) {
+            return Ok(Some(Self { id: entry.id.clone(), about: entry.labelled() }));
+        }
+        let labels = Labels::new(settings)?.of_runs(|run| run == id)?.remove(id).unwrap_or_default();
+        Ok(labels.into_iter().next_back().map(|label| Self { id: label.run, about: label.about }))
+    }
+
     /// Returns the run whose ID begins with `id`: one of the log, or one that left it and has a label.
     ///
     /// # Errors

@@ -41,6 +41,16 @@ pub struct GoldenCase {
     pub cassette: Option<PathBuf>,
 }
 
+impl GoldenCase {
+    /// Reads the content of the expected file again, with its rules; none if it is gone.
+    pub fn expected_document(&self, module: &Module) -> Option<Value> {
+        let directory = module.origin.path_of("");
+        let relative = self.expected_file.strip_prefix(&directory).unwrap_or(&self.expected_file);
+        let source = module.origin.read(relative.to_str()?, files::MAX_CASE).ok()?;
+        Value::parse_within(source.text.as_bytes(), Limits::default().with_bytes(files::MAX_CASE)).ok()
+    }
+}
+
 /// A difference between the expected and the actual answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mismatch {

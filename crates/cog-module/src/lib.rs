@@ -37,6 +37,7 @@ mod mentions;
 pub mod migrate;
 mod module;
 mod name;
+pub mod parts;
 mod prompt;
 pub mod scaffold;
 mod schema;

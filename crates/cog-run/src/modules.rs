@@ -142,6 +142,20 @@ impl Modules {
         Ok(module)
     }
 
+    /// Lets the next load of a module read its files, although they have just changed: whoever calls this has written them.
+    pub(crate) fn reload(&self, key: &ModuleKey) {
+        lock(&self.found).retain(|other, _| other.name != key.name);
+        let Ok(origin) = self.finder.find_offered(&key.name) else { return };
+        let place = (origin.path_of(""), self.finder.trust(&origin));
+        let fingerprint = Fingerprint::new(&origin);
+        if let Some(known) = lock(&self.loaded).get_mut(&place)
+            && known.fingerprint != fingerprint
+            && let Some(since) = Instant::now().checked_sub(self.reload_interval)
+        {
+            known.changed = Some((fingerprint, since));
+        }
+    }
+
     /// Returns why the files of a module could not be loaded at the last check. An earlier version may still be in use.
     pub(crate) fn failure(&self, key: &ModuleKey) -> Option<ErrorBody> {
         lock(&self.failed).get(key).cloned()
@@ -358,6 +372,18 @@ mod tests {
         thread::sleep(INTERVAL);
         assert_eq!(modules.load_name("m").unwrap().prompt.text(), "First.");
         thread::sleep(INTERVAL);
+        assert_eq!(modules.load_name("m").unwrap().prompt.text(), "A second prompt.");
+    }
+
+    #[test]
+    fn program_that_wrote_the_files_need_not_wait() {
+        let (modules, directory) = loaded(Duration::from_secs(60));
+        let offered = ModuleKey { by: SearchBy::OfferedName, name: "m".to_owned() };
+        assert_eq!(modules.load(offered.clone()).unwrap().prompt.text(), "First.");
+        write(directory.path(), "A second prompt.", SCHEMA);
+        assert_eq!(modules.load(offered.clone()).unwrap().prompt.text(), "First.");
+        modules.reload(&offered);
+        assert_eq!(modules.load(offered).unwrap().prompt.text(), "A second prompt.");
         assert_eq!(modules.load_name("m").unwrap().prompt.text(), "A second prompt.");
     }
 

@@ -123,6 +123,12 @@ impl Runtime {
         self.state.modules.failure(&module.key())
     }
 
+    /// Lets the next load of a module, by the name under which it is offered, read its files without waiting until they have stayed
+    /// the same. For a program that has written them itself.
+    pub fn reload(&self, name: &str) {
+        self.state.modules.reload(&ModuleRef::Name(name).key());
+    }
+
     /// Returns the maximum duration of runs without their own timeout. A server does not let its clients exceed it.
     pub fn timeout(&self) -> Duration {
         self.state.timeout

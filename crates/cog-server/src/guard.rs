@@ -86,7 +86,7 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: passes a request on or refuses it, and logs it.
 ///
-/// The handler finds a [`Client`], its [`Grant`], a [`Host`], a [`request_log::Trace`] and [`RequestRuns`] in the extensions of the
+/// The handler finds a [`Client`], its [`Grant`], a [`Host`], a [`Page`], a [`request_log::Trace`] and [`RequestRuns`] in the extensions of the
 /// request. It may add a [`timing::Timing`] and an [`OperatorError`] to the extensions of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
@@ -98,13 +98,15 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
         Ok((host, (client, grant))) => {
             log.set_client(client.clone());
             let path = request.uri().path().to_owned();
+            let is_operator = grant.is_operator;
             request.extensions_mut().insert(host);
+            request.extensions_mut().insert(page.clone());
             request.extensions_mut().insert(client);
             request.extensions_mut().insert(grant);
             request.extensions_mut().insert(log.trace().clone());
             request.extensions_mut().insert(log.runs().clone());
             let response = contain(log.trace().request_id(), next.run(request)).await;
-            guard.hide(&path, &log, response)
+            if is_operator { response } else { guard.hide(&path, &log, response) }
         }
         Err(refusal) => (guard.refusal)(request.uri().path(), refusal),
     };

@@ -8,7 +8,7 @@
 //! * `transport`, `websocket`: server-sent events, NDJSON, WebSocket; `answer` and `error`: envelopes as responses;
 //! * `media`: uploads and generated media; `offload`: work that must not delay other requests;
 //! * `vendor_api`: modules as models of the clients of vendors; `openapi`: the OpenAPI document;
-//! * `broken`: modules whose files cannot be loaded;
+//! * `broken`: modules whose files cannot be loaded; `workbench`: what a person at the page does beyond running modules;
 //! * `server`: from a listener to connections; `guard`: access checks and limits.
 
 mod answer;
@@ -31,6 +31,7 @@ mod timing;
 mod transport;
 mod vendor_api;
 mod websocket;
+mod workbench;
 
 pub use crate::{
     broken::{BrokenModule, broken_modules},
@@ -43,4 +44,5 @@ pub use crate::{
     server::{Server, listen},
     settings::{AccessSettings, OpenAiSettings, ServerSettings, SetupError, SystemMessages},
     transport::capabilities,
+    workbench::{ListedProvider, NewCase, TestRequest, Workbench},
 };

@@ -7,6 +7,7 @@ pub(crate) mod feedback;
 pub(crate) mod mcp;
 pub(crate) mod media;
 pub(crate) mod pages;
+pub(crate) mod workbench;
 
 use std::sync::LazyLock;
 
@@ -29,6 +30,10 @@ pub(crate) fn build(app: App) -> Router {
         false => vendor_api::add(Router::from(described())),
         true => Router::from(health()),
     };
+    let router = match app.bench.is_some() {
+        true => router.merge(Router::from(workbench::described())),
+        false => router,
+    };
     #[cfg(feature = "mcp")]
     let router = mcp::add(router, &app);
     let router = router.fallback(unknown_route).method_not_allowed_fallback(unknown_method);
@@ -38,7 +43,8 @@ pub(crate) fn build(app: App) -> Router {
 
 /// Returns the OpenAPI 3.1 document of every server, as JSON with a newline at the end.
 pub fn openapi() -> &'static str {
-    static TEXT: LazyLock<String> = LazyLock::new(|| document_text(described().into_openapi()));
+    static TEXT: LazyLock<String> =
+        LazyLock::new(|| document_text(described().merge(workbench::described()).into_openapi()));
     &TEXT
 }
 
@@ -52,12 +58,16 @@ fn further() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the paths of all routes, with their parameters in braces.
-pub(crate) fn paths() -> &'static [String] {
-    static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
-        let documented = described().into_openapi().paths.paths;
-        documented.keys().cloned().chain(further().map(str::to_owned)).collect()
+pub(crate) fn paths(has_workbench: bool) -> &'static [String] {
+    static PATHS: LazyLock<[Vec<String>; 2]> = LazyLock::new(|| {
+        let usual = described().into_openapi().paths.paths;
+        let usual: Vec<String> = usual.keys().cloned().chain(further().map(str::to_owned)).collect();
+        let bench = workbench::described().into_openapi().paths.paths;
+        let all = usual.iter().cloned().chain(bench.keys().cloned()).collect();
+        [usual, all]
     });
-    &PATHS
+    let [usual, all] = &*PATHS;
+    if has_workbench { all } else { usual }
 }
 
 /// The routes that every server has.

@@ -28,13 +28,14 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::{
-    MediaStore, Metrics, RunRecords, ServerSettings, SetupError,
+    MediaStore, Metrics, RunRecords, ServerSettings, SetupError, Workbench,
     broken::ModuleChecks,
     guard::{Bodies, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
     routes::{self, pages},
     state::{App, Shared},
     vendor_api,
+    workbench::Bench,
 };
 
 /// An HTTP server that runs modules.
@@ -46,6 +47,7 @@ pub struct Server {
     media: MediaStore,
     budgets: Arc<ClientBudgets>,
     records: Option<Arc<dyn RunRecords>>,
+    bench: Option<Bench>,
     only_mcp: bool,
 }
 
@@ -62,6 +64,7 @@ impl Server {
             media,
             budgets,
             records: None,
+            bench: None,
             only_mcp: false,
         }
     }
@@ -82,6 +85,14 @@ impl Server {
     #[must_use]
     pub fn with_records(self, records: Arc<dyn RunRecords>) -> Self {
         Self { records: Some(records), ..self }
+    }
+
+    /// Serves the routes of the workbench, which run tests and read the log; with `can_edit`, they also write files of modules.
+    ///
+    /// It is for a person at their own machine: such a server must listen on loopback, or have tokens.
+    #[must_use]
+    pub fn with_workbench(self, workbench: Arc<dyn Workbench>, can_edit: bool) -> Self {
+        Self { bench: Some(Bench { workbench, can_edit, writing: Arc::default() }), ..self }
     }
 
     /// Keeps what clients have spent in this file, so that it counts after a restart.
@@ -136,6 +147,9 @@ impl Server {
     fn app(&self, address: SocketAddr) -> Result<App, SetupError> {
         let settings = &self.settings;
         let (access, origins) = settings.access.guards(address)?;
+        if self.bench.is_some() {
+            settings.access.check_workbench(address)?;
+        }
         let drain = Drain::default();
         let guard = Guard::from(Guards {
             hosts: Hosts::new(address.ip(), &settings.access.hosts),
@@ -166,9 +180,10 @@ impl Server {
             offload: Offload::new(),
             checks: ModuleChecks::default(),
             records: self.records.clone(),
+            bench: self.bench.clone().filter(|_| !self.only_mcp),
             only_mcp: self.only_mcp,
             openapi: routes::openapi(),
-            paths: routes::paths(),
+            paths: routes::paths(self.bench.is_some()),
         }))
     }
 }

@@ -165,6 +165,9 @@ pub enum SetupError {
     /// Other machines could use it without authentication.
     #[error(transparent)]
     MissingAuth(#[from] MissingAuthError),
+    /// Other machines could use the workbench without authentication.
+    #[error("other machines can reach {0}, and the workbench is for clients with a token")]
+    Workbench(SocketAddr),
     /// An invalid origin.
     #[error(transparent)]
     Origin(#[from] InvalidOrigin),
@@ -178,6 +181,7 @@ impl SetupError {
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::MissingAuth(error) => error.suggestion(),
+            Self::Workbench(_) => "Set --token-file FILE, or listen on 127.0.0.1.",
             Self::Origin(_) => "Use a form such as `--allow-origin https://app.example`.",
             Self::Listener(_) => "Bind the listener first.",
         }
@@ -191,6 +195,18 @@ impl AccessSettings {
     /// Other machines could use it without authentication, or an origin is not valid.
     pub fn check(&self, address: SocketAddr) -> Result<(), SetupError> {
         self.guards(address).map(drop)
+    }
+
+    /// Checks whether a server that listens on this address may have a workbench: on loopback, or with tokens. `is_insecure` does
+    /// not count, because the workbench reads the log and may write files.
+    ///
+    /// # Errors
+    /// Other machines could use it without authentication.
+    pub fn check_workbench(&self, address: SocketAddr) -> Result<(), SetupError> {
+        match self.tokens.is_some() || address.ip().to_canonical().is_loopback() {
+            true => Ok(()),
+            false => Err(SetupError::Workbench(address)),
+        }
     }
 
     pub(crate) fn guards(&self, address: SocketAddr) -> Result<(Access, Origins), SetupError> {

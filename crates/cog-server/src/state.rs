@@ -14,8 +14,9 @@ use crate::{
     MediaStore, RunRecords, ServerSettings,
     broken::ModuleChecks,
     error::ApiError,
-    guard::{Client, Grant, Guard, Host, RequestRuns, parent_span, request_id},
+    guard::{Client, Grant, Guard, Host, Page, RequestRuns, parent_span, request_id},
     offload::Offload,
+    workbench::Bench,
 };
 
 /// The state that all requests share.
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) checks: ModuleChecks,
     /// The operator's log of runs, if runs of clients are logged.
     pub(crate) records: Option<Arc<dyn RunRecords>>,
+    /// The workbench, if the server was started for it.
+    pub(crate) bench: Option<Bench>,
     /// Whether modules are served only as tools of MCP.
     pub(crate) only_mcp: bool,
     /// The OpenAPI document.
@@ -96,6 +99,8 @@ pub(crate) struct Caller {
     pub(crate) grant: Grant,
     request_id: Arc<str>,
     host: Option<Host>,
+    /// Whether a page of another origin sends the request, which the operator allows to run modules.
+    pub(crate) is_of_other_page: bool,
     /// The span of the caller.
     pub(crate) parent: Option<SpanContext>,
     /// The runs of the request, for its line in the log.
@@ -110,6 +115,7 @@ impl Caller {
             grant: extensions.get::<Grant>().cloned().unwrap_or_default(),
             request_id: request_id(extensions).into(),
             host: extensions.get::<Host>().cloned(),
+            is_of_other_page: matches!(extensions.get::<Page>(), Some(Page::Allowed(_))),
             parent: parent_span(extensions),
             runs: extensions.get::<RequestRuns>().cloned().unwrap_or_default(),
         }
@@ -124,7 +130,8 @@ impl Caller {
     pub(crate) fn rules(&self, app: &App) -> ClientRules {
         let mut rules = ClientRules::default();
         rules.models = self.grant.models.clone().or_else(|| app.settings.access.models.clone());
-        rules.request_id = app.guard.access.has_tokens().then(|| Arc::clone(&self.request_id));
+        let is_hidden = app.guard.access.has_tokens() && !self.grant.is_operator;
+        rules.request_id = is_hidden.then(|| Arc::clone(&self.request_id));
         rules
     }
 }

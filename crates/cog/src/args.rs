@@ -48,9 +48,9 @@ pub(crate) use self::{
     },
     help::command,
     logs::{
-        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, LogsArgs, LogsClearArgs, LogsCommand,
-        LogsLabelArgs, LogsListArgs, LogsReplayArgs, LogsShowArgs, ReviewArgs, TraceArgs, TraceCommand,
-        TraceFormat, TraceShowArgs,
+        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, LabelFilter, LogsArgs, LogsClearArgs,
+        LogsCommand, LogsLabelArgs, LogsListArgs, LogsReplayArgs, LogsShowArgs, ReviewArgs, TraceArgs,
+        TraceCommand, TraceFormat, TraceShowArgs,
     },
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     messages::{
@@ -66,7 +66,7 @@ pub(crate) use self::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, Required,
         RunArgs, TestAddArgs, TestArgs, TestCommand, TestCommandArgs, TestImportArgs, ToolArgs,
     },
-    serve::{HealthcheckArgs, OfferedArgs, ServeArgs},
+    serve::{HealthcheckArgs, OfferedArgs, OpenArgs, ServeArgs},
 };
 
 /// Runs Cognitive Modules: typed, validated answers from language models.
@@ -151,6 +151,8 @@ pub(crate) enum Command {
     Render(Box<RenderArgs>),
     /// Serve modules over HTTP
     Serve(ServeArgs),
+    /// Open the workbench in a browser: write, run, test and label modules
+    Open(OpenArgs),
     /// Check that a server accepts requests
     Healthcheck(HealthcheckArgs),
     /// Serve modules as MCP tools
@@ -246,7 +248,7 @@ impl Command {
     /// Whether the command serves others until it is ended.
     pub(crate) fn is_server(&self) -> bool {
         match self {
-            Self::Serve(_) => true,
+            Self::Serve(_) | Self::Open(_) => true,
             #[cfg(feature = "mcp")]
             Self::Mcp(args) => matches!(args.command, McpCommand::Serve(_)),
             #[cfg(feature = "nats")]

@@ -23,6 +23,7 @@ mod messages;
 #[cfg(feature = "nats")]
 mod nats;
 mod new;
+mod open;
 mod optimize;
 #[cfg(feature = "mcp")]
 mod person;
@@ -38,6 +39,7 @@ mod test;
 mod trace;
 mod validate;
 mod verify;
+mod workbench;
 
 use cog_host::settings::Environment;
 
@@ -56,6 +58,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Batch(args) => batch::batch(&args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
+        Command::Open(args) => open::open(&args, environment, console),
         Command::Healthcheck(args) => serve::healthcheck(&args, environment),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::mcp(&args, environment, console),

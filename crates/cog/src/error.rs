@@ -172,7 +172,7 @@ impl CliError {
         }
     }
 
-    fn suggestion(&self) -> Option<String> {
+    pub(crate) fn suggestion(&self) -> Option<String> {
         match self {
             CliError::Find(error) => Some(error.suggestion()),
             CliError::Scaffold(error) => error.suggestion(),

@@ -125,6 +125,12 @@ fn golden(case: &ImportedCase) -> Result<GoldenCase, String> {
     })
 }
 
+/// Returns whether a name is one for the files of a case: lower-case letters and digits with single hyphens between them.
+pub fn is_case_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.len() <= MAX_NAME && name.split('-').all(|part| !part.is_empty()) && name.chars().all(is_plain)
+}
+
 /// Returns a name for the files of a case: its own in lower case with hyphens, or `caseN`; with a number if it is taken.
 fn free_name(name: Option<&str>, taken: &mut HashSet<String>) -> String {
     let slug = name.map(slug).filter(|slug| !slug.is_empty());

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     fmt::{self, Write as _},
+    io,
     net::SocketAddr,
     path::Path,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
@@ -44,6 +45,8 @@ pub(crate) struct Grant {
     pub(crate) models: Option<ModelAccess>,
     /// Whether the client reads `/metrics`, with the figures of all clients, and uses no other route.
     pub(crate) only_metrics: bool,
+    /// Whether the client is the operator, who sees whole errors and the figures of all clients.
+    pub(crate) is_operator: bool,
 }
 
 /// The clients that have access.
@@ -134,6 +137,22 @@ impl Credential {
 }
 
 impl Tokens {
+    /// Returns a new random token for the operator of the server, and the list that accepts only this one.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn for_operator() -> io::Result<(Self, String)> {
+        let mut bits = [0_u8; 32];
+        getrandom::fill(&mut bits).map_err(io::Error::other)?;
+        let token = bits.iter().fold(String::new(), |mut token, byte| {
+            let _ = write!(token, "{byte:02x}");
+            token
+        });
+        let client = Client::Token("operator".into());
+        let grant = Grant { is_operator: true, ..Grant::default() };
+        Ok((Self::new(vec![Known { digest: digest(&token), client, grant }]), token))
+    }
+
     /// Replaces these tokens by others, in all clones: a server accepts the new ones from then on.
     pub fn replace(&self, others: &Self) {
         let others = others.list().clone();

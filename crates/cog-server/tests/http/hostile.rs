@@ -36,7 +36,7 @@ pub(crate) async fn routes(stage: &Stage) -> Vec<Route> {
     let templates = index.get("routes").unwrap().elements().map(|route| route.as_str().unwrap().to_owned());
     let mut routes = Vec::new();
     for template in templates.collect::<Vec<_>>() {
-        let path = template.replace("{name}", "live").replace("{file}", "run.js");
+        let path = template.replace("{name}", "live").replace("{file}", "run.js").replace("{part}", "prompt");
         let id = if template.contains("uploads") { upload(stage).await } else { "none".to_owned() };
         routes.push(Route { path: path.replace("{id}", &id), template });
     }

@@ -6,6 +6,8 @@
 mod anthropic;
 mod bad_input;
 mod drain;
+#[path = "../shared/empty_workbench.rs"]
+mod empty_workbench;
 mod frames;
 mod hostile;
 mod media;
@@ -20,3 +22,4 @@ mod sessions;
 mod sockets;
 mod streams;
 mod support;
+mod workbench;

@@ -26,6 +26,8 @@ use tokio::{
     task::JoinHandle,
 };
 
+use crate::empty_workbench::EmptyWorkbench;
+
 /// A valid answer of the modules of a [`Stage`].
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
     "data": {"result": "a text of some length, so that it comes in parts", "rationale": "because"}, "error": null}"#;
@@ -126,8 +128,10 @@ impl Stage {
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
         let media = MediaStore::new(settings.uploads.clone(), None);
         let runtime = runtime(&mock, &directory, &media);
-        let server =
-            Server::new(settings, runtime, sessions).with_media(media).with_records(Arc::new(NoRuns));
+        let server = Server::new(settings, runtime, sessions)
+            .with_media(media)
+            .with_records(Arc::new(NoRuns))
+            .with_workbench(Arc::new(EmptyWorkbench), true);
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(server.serve(listener, async {

@@ -11,6 +11,8 @@
 mod access;
 mod broken;
 mod clients;
+#[path = "../shared/empty_workbench.rs"]
+mod empty_workbench;
 mod life;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -23,6 +23,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet, time::timeout};
 
+use crate::empty_workbench::EmptyWorkbench;
+
 /// The timeout of a hanging test. No step takes a tenth of it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
@@ -59,7 +61,9 @@ impl Site {
             .events(Arc::new(metrics.clone()));
         let runtime = change(runtime).build().unwrap();
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
-        let server = Server::new(settings, runtime, sessions).with_metrics(metrics);
+        let server = Server::new(settings, runtime, sessions)
+            .with_metrics(metrics)
+            .with_workbench(Arc::new(EmptyWorkbench), true);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (shutdown, signal) = oneshot::channel::<()>();

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Run modules",
         &["run", "batch", "render", "list", "info", "media", "messages", "logs", "review", "trace"],
     ),
-    ("Write modules", &["new", "import", "migrate", "graph", "lsp"]),
+    ("Write modules", &["new", "open", "import", "migrate", "graph", "lsp"]),
     (
         "Check",
         &[

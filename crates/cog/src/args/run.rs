@@ -470,6 +470,32 @@ pub(crate) struct TestArgs {
 }
 
 impl TestArgs {
+    /// Returns the arguments of a test whose cases run on this model; without a provider, on their recordings.
+    pub(crate) fn on(provider: Option<String>, model: Option<String>) -> Self {
+        Self {
+            modules: Vec::new(),
+            all: false,
+            case: Vec::new(),
+            failed: false,
+            jobs: 4,
+            repeat: 1,
+            require: None,
+            baseline: None,
+            matrix: false,
+            cascade: Vec::new(),
+            forms: false,
+            keep: false,
+            max_cost: None,
+            judge: None,
+            require_model: false,
+            record: false,
+            update: false,
+            format: ReportFormat::Json,
+            output: None,
+            model: ModelArgs { provider: provider.into_iter().collect(), model, timeout: None, trust: false },
+        }
+    }
+
     /// Whether the flags name a provider that calls a model.
     pub(crate) fn names_provider(&self) -> bool {
         self.model.names_provider() || !self.cascade.is_empty()

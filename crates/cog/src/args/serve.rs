@@ -23,6 +23,7 @@ Examples:
   cog serve ./my-module
   cog serve cognitive/modules --builtin
   cog serve --port 0 --provider openai,anthropic
+  cog serve --workbench --edit
   cog serve --state-dir ~/.local/state/cog --max-streams-per-client 4
   curl localhost:8000/v1/modules/code-reviewer/execute -H 'Content-Type: application/json' \\
     -d '{\"input\": {\"code\": \"eval(input())\"}}'
@@ -31,8 +32,41 @@ Examples:
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) offered: OfferedArgs,
+    /// Serve the workbench too: tests, logs and labels on the page, on this machine only or with --token-file
+    #[arg(long)]
+    pub(crate) workbench: bool,
+    /// Let the workbench write files of modules
+    #[arg(long, requires = "workbench")]
+    pub(crate) edit: bool,
     #[command(flatten)]
     pub(crate) settings: ServerFlags,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// `cog open`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Starts a server that only this browser can use: it listens on 127.0.0.1, and its address has a new token. Runs of the page \
+are in the log of runs. Ctrl-C ends it. Without a browser, the address is only printed.
+
+Examples:
+  cog open
+  cog open code-reviewer
+  cog open ./my-module --edit
+  cog open --no-browser --port 8000")]
+pub(crate) struct OpenArgs {
+    /// Module to show, or path of its directory [default: the one in the working directory]
+    pub(crate) module: Option<String>,
+    /// Let the page write the files of modules
+    #[arg(long)]
+    pub(crate) edit: bool,
+    /// Print the address without starting a browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Port; 0 = any free port
+    #[arg(long, value_name = "PORT", default_value = "0", hide_default_value = true)]
+    pub(crate) port: u16,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 }
@@ -143,7 +177,7 @@ pub(crate) enum McpCommand {
     Call(McpCallArgs),
     /// Sign in to an MCP server in the settings, in the browser
     Login(McpLoginArgs),
-    /// Remove the tokens of an MCP server from this machine
+    /// Revoke the tokens of an MCP server, and remove them from this machine
     Logout(McpLogoutArgs),
 }
 
@@ -166,6 +200,8 @@ pub(crate) struct McpLoginArgs {
 #[cfg(feature = "mcp")]
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Revokes the tokens at the server that issued them, if it offers that, and removes them from this machine in any case.
+
 Examples:
   cog mcp logout search")]
 pub(crate) struct McpLogoutArgs {

@@ -4,7 +4,7 @@ mod check;
 mod from_labels;
 mod golden;
 mod read;
-mod report;
+pub(super) mod report;
 
 use std::{path::PathBuf, sync::Arc};
 

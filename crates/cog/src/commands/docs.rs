@@ -1,6 +1,7 @@
 //! `cog docs`: opens a page of the documentation, which a release has as files.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -26,7 +27,7 @@ pub(crate) fn docs(args: &DocsArgs, environment: &Environment, console: &Console
     let site = site(environment)?;
     let page = page(&site, args.page.as_deref().unwrap_or(START))?;
     let browser = browser(environment).filter(|_| !args.path);
-    match browser.map(|browser| open(browser, &page)) {
+    match browser.map(|browser| open(browser, page.as_os_str())) {
         Some(true) => console.note(&format!("opened {}", page.display())),
         Some(false) => {
             console.note("the browser could not be started");
@@ -114,8 +115,8 @@ fn pages_below(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns the words of the command that opens a page: `$BROWSER`, or the program of the desktop. None without a desktop.
-fn browser(environment: &Environment) -> Option<Vec<String>> {
+/// Returns the words of the command that opens a page or an address: `$BROWSER`, or the program of the desktop. None without a desktop.
+pub(super) fn browser(environment: &Environment) -> Option<Vec<String>> {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| environment.get(name).is_some());
     let default = match std::env::consts::OS {
         "macos" => Some("open"),
@@ -128,10 +129,10 @@ fn browser(environment: &Environment) -> Option<Vec<String>> {
     Some(command.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Opens a page. A browser in the terminal ends when its user ends it; others return at once. Returns whether it could be started.
-fn open(browser: Vec<String>, page: &Path) -> bool {
+/// Opens a page or an address. A browser in the terminal ends when its user ends it; others return at once. Returns whether it could be started.
+pub(super) fn open(browser: Vec<String>, page: &OsStr) -> bool {
     let has_place = browser.iter().any(|word| word.contains("%s"));
-    let shown = page.display().to_string();
+    let shown = page.to_string_lossy();
     let mut words = browser.into_iter().map(|word| word.replace("%s", &shown));
     let Some(program) = words.next() else { return false };
     let mut command = Command::new(program);

@@ -70,7 +70,8 @@ fn selected_vendors(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vend
     selected.collect()
 }
 
-fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
+/// Whether the settings have what a call to a vendor needs.
+pub(super) fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
     let names = settings.provider.value.as_deref().unwrap_or_default().split(',');
     let is_named = names.into_iter().any(|name| name.trim() == vendor.name);
     is_named

@@ -8,13 +8,13 @@ use std::{
 
 use cog_contract::{
     diff::diff,
-    insights::{Insights, Proposal, ProposalKind, Report, Run, apply},
+    insights::{Insights, MIN_CASES, Proposal, ProposalKind, Report, Run, apply},
 };
 use cog_host::{
     run_log::{Entry, Labels, each_entry},
     settings::{Environment, Flags, Settings},
 };
-use cog_json::{Node, Object, Value};
+use cog_json::{Node, Object, ToJson as _, Value};
 use cog_module::{
     Module, ModuleFiles, Origin,
     files::{self, FileError},
@@ -45,20 +45,9 @@ pub(crate) fn insights(
         Some(name) => Some(cog_module::load(&settings.finder().find(name)?)?),
         None => None,
     };
-    let mut counted = Counted {
-        insights: Insights::new(module.as_ref().map_or(TAG, |module| &module.manifest.enums.unknown_tag)),
-        without_contents: 0,
-    };
+    let mut counted = Counted::of(module.as_ref());
     if args.from.is_empty() {
-        each_entry(&settings, &mut |entry| {
-            if module.as_ref().is_none_or(|module| entry.is_of(&module.origin)) {
-                counted.entry(&entry);
-            }
-        })?;
-        if let Some(module) = &module {
-            let labels = Labels::new(&settings)?.latest(&module.origin)?;
-            labels.iter().for_each(|label| counted.insights.add_label(label.label == LabelKind::Right));
-        }
+        counted.log(&settings, module.as_ref())?;
     }
     for path in &args.from {
         counted.file(path, console)?;
@@ -81,6 +70,16 @@ pub(crate) fn insights(
     Ok(Exit::Ok)
 }
 
+/// Returns what the runs of the log showed about a module, as JSON.
+///
+/// # Errors
+/// E1006 if runs are not logged, or if the log cannot be read.
+pub(super) fn of_log(settings: &Settings, module: &Module) -> Result<String, ErrorBody> {
+    let mut counted = Counted::of(Some(module));
+    counted.log(settings, Some(module))?;
+    Ok(counted.insights.report(MIN_CASES, Some(module)).to_json())
+}
+
 /// The runs that were counted.
 struct Counted {
     insights: Insights,
@@ -88,6 +87,25 @@ struct Counted {
 }
 
 impl Counted {
+    fn of(module: Option<&Module>) -> Self {
+        let tag = module.map_or(TAG, |module| &module.manifest.enums.unknown_tag);
+        Self { insights: Insights::new(tag), without_contents: 0 }
+    }
+
+    /// Counts the runs of the log, of one module or of all, and the labels of the module.
+    fn log(&mut self, settings: &Settings, module: Option<&Module>) -> Result<(), ErrorBody> {
+        each_entry(settings, &mut |entry| {
+            if module.is_none_or(|module| entry.is_of(&module.origin)) {
+                self.entry(&entry);
+            }
+        })?;
+        if let Some(module) = module {
+            let labels = Labels::new(settings)?.latest(&module.origin)?;
+            labels.iter().for_each(|label| self.insights.add_label(label.label == LabelKind::Right));
+        }
+        Ok(())
+    }
+
     fn entry(&mut self, entry: &Entry) {
         match &entry.contents {
             Some(contents) => {

@@ -10,11 +10,13 @@ use cog_host::{
 };
 use cog_json::{ToJson, Value, Writer};
 use cog_run::{AnswerCache, CacheStats};
+use cog_spec::ErrorBody;
 
 use crate::{
     args::{
-        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, HandoffToArgs, InputArgs, LogsArgs,
-        LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs, MediaFlags, RequestArgs, RunArgs, ToolArgs,
+        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, HandoffToArgs, InputArgs, LabelFilter,
+        LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs, MediaFlags, RequestArgs, RunArgs,
+        ToolArgs,
     },
     commands::run::{self, Start},
     error::{CliError, Exit},
@@ -35,19 +37,7 @@ pub(crate) fn logs(args: LogsArgs, environment: Environment, console: &Console) 
 /// Lists the newest runs.
 fn list(args: &LogsListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
-    let entries = Entries::read(&settings)?;
-    let labels = Labels::new(&settings)?;
-    let of_module =
-        entries.newest_first().filter(|entry| args.module.as_ref().is_none_or(|name| entry.module == *name));
-    let limit = args.limit as usize;
-    let listed: Vec<_> = match args.label {
-        None => Entry::with_labels(of_module.take(limit).collect(), &labels)?,
-        Some(filter) => {
-            let last = labels.last()?;
-            let wanted = of_module.filter(|entry| filter.accepts(last.get(&entry.id).copied()));
-            Entry::with_labels(wanted.take(limit).collect(), &labels)?
-        }
-    };
+    let listed = newest(&settings, args.module.as_deref(), args.label, args.limit as usize)?;
     if args.format.is_json() {
         console.print_json(&listed)?;
         return Ok(Exit::Ok);
@@ -72,6 +62,26 @@ fn list(args: &LogsListArgs, environment: Environment, console: &Console) -> Res
     }
     console.print(&table.render(console.out().palette, console.out_columns()))?;
     Ok(Exit::Ok)
+}
+
+/// Returns the newest runs with their labels: of one module or of all, with a last label or with any.
+pub(super) fn newest(
+    settings: &Settings,
+    module: Option<&str>,
+    label: Option<LabelFilter>,
+    limit: usize,
+) -> Result<Vec<Entry>, ErrorBody> {
+    let entries = Entries::read(settings)?;
+    let labels = Labels::new(settings)?;
+    let of_module = entries.newest_first().filter(|entry| module.is_none_or(|name| entry.module == name));
+    match label {
+        None => Entry::with_labels(of_module.take(limit).collect(), &labels),
+        Some(filter) => {
+            let last = labels.last()?;
+            let wanted = of_module.filter(|entry| filter.accepts(last.get(&entry.id).copied()));
+            Entry::with_labels(wanted.take(limit).collect(), &labels)
+        }
+    }
 }
 
 fn cells(entry: &Entry) -> [String; 8] {

@@ -43,6 +43,7 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
         model: &args.model,
         flag: &|name| args.server_flag(name),
         only_mcp: true,
+        workbench: None,
     };
     serve::listen(&listening, environment, console)
 }

@@ -20,7 +20,10 @@ use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
-use super::runtime::{self, note_served};
+use super::{
+    runtime::{self, note_served},
+    workbench::HostWorkbench,
+};
 use crate::{
     args::{HealthcheckArgs, ModelArgs, OfferedArgs, ServeArgs},
     commands::runtime::{load_run_settings, note_telemetry},
@@ -37,6 +40,22 @@ pub(super) struct Listening<'a> {
     pub(super) flag: &'a dyn Fn(&str) -> Option<String>,
     /// Whether modules are served only as tools of MCP.
     pub(super) only_mcp: bool,
+    /// The workbench, if the server has one.
+    pub(super) workbench: Option<ServedWorkbench<'a>>,
+}
+
+/// The workbench of a server.
+pub(super) struct ServedWorkbench<'a> {
+    /// Whether files of modules may be written.
+    pub(super) can_edit: bool,
+    /// Opens the page with its address and token, for a server that is only for the browser of its user.
+    pub(super) open: Option<&'a dyn Fn(&PageAddress)>,
+}
+
+/// Where the page of a server is that is only for the browser of its user.
+pub(super) struct PageAddress {
+    pub(super) address: SocketAddr,
+    pub(super) token: String,
 }
 
 /// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
@@ -46,6 +65,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         model: &args.model,
         flag: &|flag| args.settings.get(flag),
         only_mcp: false,
+        workbench: args.workbench.then_some(ServedWorkbench { can_edit: args.edit, open: None }),
     };
     listen(&listening, environment, console)
 }
@@ -56,16 +76,34 @@ pub(super) fn listen(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_run_settings(args.model.flags(), environment, console)?;
+    let opens = args.workbench.as_ref().and_then(|workbench| workbench.open);
+    let mut settings = load_run_settings(args.model.flags(), environment.clone(), console)?;
+    // Its user is the operator: what is run on the page is logged as what is run with `cog run`.
+    settings.logs.server.value |= opens.is_some();
+    let settings = Arc::new(settings);
     note_telemetry(&settings, console);
     let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
     // Tokens and address first: a server that must not listen should not start MCP servers either.
-    serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
+    let token = match opens {
+        Some(_) => Some(only_for_operator(&mut serving)?),
+        None => {
+            serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
+            None
+        }
+    };
     serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;
+    if args.workbench.is_some() {
+        serving.server.access.check_workbench(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;
+    }
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
+    let finder = finder(args.offered, &settings, console)?;
+    let workbench = args.workbench.as_ref().map(|flags| {
+        let workbench = HostWorkbench::new(&settings, &environment, args.model, &finder, console);
+        (Arc::new(workbench), flags.can_edit)
+    });
     let host = Host {
-        finder: Some(finder(args.offered, &settings, console)?),
+        finder: Some(finder),
         state_dir: serving.state_dir.as_deref(),
         context_limits: Some(serving.context),
         uploads: Some(Arc::new(media.clone())),
@@ -110,8 +148,32 @@ pub(super) fn listen(
             None => server,
         };
         let server = with_routes(server, args.only_mcp);
+        let server = match workbench {
+            Some((workbench, can_edit)) => server.with_workbench(workbench, can_edit),
+            None => server,
+        };
+        if let (Some(open), Some(token)) = (opens, token) {
+            open(&PageAddress { address, token });
+        }
         until_signal(server, listener, signals, reloading, console).await
     })
+}
+
+/// Restricts a server to the browser of its user on this machine, whatever the settings of servers for others say. Returns the token
+/// of the browser.
+fn only_for_operator(serving: &mut ServeSettings) -> Result<String, CliError> {
+    let (tokens, token) = Tokens::for_operator().map_err(|error| {
+        ErrorBody::new(Code::InternalError, format!("the system has no random numbers: {error}"))
+    })?;
+    let access = &mut serving.server.access;
+    access.tokens = Some(tokens);
+    access.hosts.clear();
+    access.origins.clear();
+    access.models = None;
+    serving.token_file = None;
+    serving.state_dir = None;
+    serving.nats.clear();
+    Ok(token)
 }
 
 /// Returns the finder of modules that others call, and notes which of them get no tools.

@@ -1,6 +1,6 @@
 //! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
-mod add;
+pub(super) mod add;
 mod answer;
 mod baseline;
 mod cascade;
@@ -11,6 +11,7 @@ mod forms;
 mod import;
 pub(super) mod judge;
 mod last;
+pub(super) mod live;
 mod plan;
 pub(super) mod report;
 

@@ -34,7 +34,7 @@ const HEIGHT: usize = 24;
 pub(super) const ERASE_LINE: &str = "\r\x1b[2K";
 
 /// stdout and stderr, and the format of each.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Console {
     out: Stream,
     err: Stream,

@@ -8,6 +8,7 @@ mod killed;
 mod secrets;
 mod service;
 mod state;
+mod workbench;
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},

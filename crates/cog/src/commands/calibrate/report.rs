@@ -4,7 +4,7 @@ mod page;
 mod plot;
 
 use cog_json::{Array, ToJson, Writer};
-use cog_spec::ScoreCount;
+use cog_spec::{Calibration, ScoreCount};
 use cog_trust::{
     Auroc, Bin, Brier, CalibrationError, Combination, Coverage, EvidenceMap, Gate, Goal, Interval,
     LogisticMap, Observation, Sample, Trial, combine,
@@ -19,6 +19,9 @@ const INTERVAL: f64 = 0.95;
 /// The cases below which the share of equal answers is not mapped.
 const FEWEST_FOR_AGREEMENT: usize = 50;
 
+/// The maximum number of cases of a stored calibration that is shown.
+const MAX_STORED: u64 = 100_000;
+
 /// The points of the risk-coverage curve in JSON.
 const POINTS: usize = 100;
 
@@ -26,7 +29,7 @@ const POINTS: usize = 100;
 const LINES: usize = 10;
 
 /// What the stated confidences of a sample are worth.
-pub(super) struct Report {
+pub(in crate::commands) struct Report {
     module: String,
     sample: Sample,
     map: EvidenceMap,
@@ -64,6 +67,22 @@ impl Report {
             kinds: Vec::new(),
             sample,
         }
+    }
+
+    /// Creates the report of a stored calibration, from its scores. None if these are of too many cases to have been measured.
+    pub(in crate::commands) fn of_stored(
+        module: &str,
+        calibration: &Calibration,
+        goal: Option<Goal>,
+    ) -> Option<Self> {
+        if calibration.cases().cases > MAX_STORED {
+            return None;
+        }
+        let scores = calibration.scores.iter();
+        let runs = scores.flat_map(|count| (0..count.cases).map(|case| (count.score, case < count.right)));
+        let runs: Vec<Run> =
+            runs.enumerate().filter_map(|(case, (score, right))| Run::new(case, score, right)).collect();
+        Some(Self { map: calibration.map, ..Self::new(module, &calibration.evidence, &runs, goal) })
     }
 
     /// Adds the comparison of the kinds of evidence.

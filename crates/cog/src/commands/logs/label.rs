@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cog_host::{
-    run_log::{LabelTarget, LabelledRun, Labels, RunLog},
+    run_log::{AddedLabel, LabelTarget, LabelledRun, Labels, RunLog},
     settings::{Environment, Flags, Settings},
 };
 use cog_json::Value;
@@ -25,12 +25,27 @@ pub(super) fn label(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
-    let labels = Labels::new(&settings)?;
-    let LabelTarget { id, about } = LabelTarget::find(&settings, &args.id)?;
+    let target = LabelTarget::find(&settings, &args.id)?;
     let data = args.data.as_deref().map(answer).transpose()?;
-    let feedback = Feedback::new(args.label, data, args.note.clone())?;
+    let id = target.id.clone();
+    let added = store(target, Feedback::new(args.label, data, args.note.clone())?, &settings, console)?;
+    console.print(&format!("{id}  {}\n", added.label.label.as_str()))?;
+    if !added.is_new {
+        console.note("the run has this label already");
+    }
+    Ok(Exit::Ok)
+}
+
+/// Checks a label, and stores it.
+pub(in crate::commands) fn store(
+    target: LabelTarget,
+    feedback: Feedback,
+    settings: &Settings,
+    console: &Console,
+) -> Result<AddedLabel, CliError> {
+    let LabelTarget { id, about } = target;
     if feedback.data.is_some() {
-        let module = module_of(&about, &settings)?;
+        let module = module_of(&about, settings)?;
         if module.manifest.version != about.module_version {
             console.note(&format!(
                 "the run was of version {}, and the answer is checked against the schema of version {}",
@@ -39,12 +54,7 @@ pub(super) fn label(
         }
         feedback.check(&module)?;
     }
-    let added = labels.add(&id, about, None, feedback)?;
-    console.print(&format!("{id}  {}\n", added.label.label.as_str()))?;
-    if !added.is_new {
-        console.note("the run has this label already");
-    }
-    Ok(Exit::Ok)
+    Ok(Labels::new(settings)?.add(&id, about, None, feedback)?)
 }
 
 /// Loads the module of a run as it is now.

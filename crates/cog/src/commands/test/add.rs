@@ -6,6 +6,7 @@ use cog_host::{
     run_log::{Contents, Entries, Entry, Labels},
     settings::{Environment, Flags, Settings},
 };
+use cog_json::Value;
 use cog_module::{
     Module, Origin,
     files::{self, FileError},
@@ -91,6 +92,65 @@ fn expected(entry: &Entry, contents: &Contents) -> Result<Json, ErrorBody> {
             format!("the answer of the run `{id}` is wrong, and the right one is not known"),
         )
         .suggest(format!("Correct it: `cog logs label {id} corrected --data answer.json`."))),
+    }
+}
+
+/// Writes a golden test of an input and its right answer, an envelope. Returns the path of the expected file in the module.
+///
+/// # Errors
+/// E1001 for an input or an answer that no test of the module can have, E1006 for a file that cannot be written, E4007 for a
+/// module that is built in.
+pub(in crate::commands) fn add_answer(
+    module: &Module,
+    name: &str,
+    input: &Value,
+    envelope: &Value,
+) -> Result<String, CliError> {
+    let Origin::Directory(directory) = &module.origin else { return Err(answer::built_in(module).into()) };
+    check_tests(directory)?;
+    let mut input = input.to_serde();
+    if let Some(media) = moved_media(&mut input, module, directory, name)?.first() {
+        let message = format!("{} is not a file of the module", media.from.display());
+        return Err(ErrorBody::new(Code::InvalidReference, message)
+            .suggest("Copy it into the module first, or send it as base64.")
+            .into());
+    }
+    let case = ImportedCase {
+        location: name.to_owned(),
+        name: Some(name.to_owned()),
+        input,
+        expected: expected_of(envelope)?,
+        left_out: Vec::new(),
+    };
+    let new = NewCases::check(module, vec![case]).map_err(|problems| {
+        let problems: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        ErrorBody::new(Code::InvalidInput, problems.join("; "))
+            .suggest("A golden test needs an input and an answer that fit the schema of the module.")
+    })?;
+    write(&new, &[], module, directory)?;
+    Ok(format!("tests/{name}.expected.json"))
+}
+
+/// Checks that the tests of a module are in its directory, and not where a link leads.
+fn check_tests(directory: &Path) -> Result<(), ErrorBody> {
+    let tests = directory.join("tests");
+    match !tests.exists() || is_inside(&tests, directory) {
+        true => Ok(()),
+        false => {
+            Err(ErrorBody::new(Code::PermissionDenied, "tests is a link out of the directory of the module")
+                .suggest("Replace it with a directory."))
+        }
+    }
+}
+
+/// Returns the content of the expected file for an envelope that is right.
+fn expected_of(envelope: &Value) -> Result<Json, ErrorBody> {
+    let code = envelope.get("error").and_then(|error| error.get("code")?.as_str());
+    match (envelope.get("ok").and_then(|ok| ok.as_bool()), envelope.get("data"), code) {
+        (Some(true), Some(data), _) => Ok(rules(data.to_value().to_serde())),
+        (Some(false), _, Some(code)) => Ok(json!({ "_validate": { "ok": false, "error.code": code } })),
+        _ => Err(ErrorBody::new(Code::InvalidInput, "envelope: is not an envelope")
+            .suggest("Send the envelope of a run, with `ok`, and `data` or `error`.")),
     }
 }
 

@@ -34,10 +34,17 @@ enum AnswerSource<'a> {
 
 impl Bench<'_> {
     pub(super) async fn attempt(&self, job: &Job<'_>) -> Attempt {
+        self.attempt_with_envelope(job).await.0
+    }
+
+    /// Returns also the envelope, which a report does not keep; none if there is no answer.
+    pub(super) async fn attempt_with_envelope(&self, job: &Job<'_>) -> (Attempt, Option<Value>) {
         let envelope = match self.answer(job).await {
             Ok(Some(envelope)) => envelope,
-            Ok(None) => return Attempt::new(contract_only(job.module, job.case)),
-            Err(error) => return Attempt::new(Verdict::error(error.code.as_str(), &error.message)),
+            Ok(None) => return (Attempt::new(contract_only(job.module, job.case)), None),
+            Err(error) => {
+                return (Attempt::new(Verdict::error(error.code.as_str(), &error.message)), None);
+            }
         };
         let json = Value::parse(&envelope.to_json()).unwrap_or_default();
         let verdict = match self.compare(job.module, job.case, &envelope, &json) {
@@ -46,7 +53,7 @@ impl Bench<'_> {
         };
         let is_shown = matches!(verdict, Verdict::Failed(_)) && envelope.is_ok();
         let answer = is_shown.then(|| Answer::new(job.case, &json));
-        Attempt { verdict, figures: Some(Figures::new(&envelope)), answer }
+        (Attempt { verdict, figures: Some(Figures::new(&envelope)), answer }, Some(json))
     }
 
     /// Returns the answer of a case, if there is a provider or a recording.

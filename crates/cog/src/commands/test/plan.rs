@@ -145,6 +145,22 @@ impl Bench<'_> {
         }
     }
 
+    /// Returns the plan of one module that is loaded, with the cases of these names; without names, with all.
+    ///
+    /// # Errors
+    /// The provider is unknown, its settings are invalid, or an MCP server cannot be started.
+    pub(super) fn plan_of(
+        &self,
+        name: String,
+        module: Arc<Module>,
+        names: &[String],
+    ) -> Result<Plan, CliError> {
+        let mut loaded = self.selected(module);
+        loaded.cases.retain(|case| names.is_empty() || names.contains(&case.name));
+        let modules = vec![PlannedModule { name, loaded: Ok(loaded) }];
+        Ok(Plan { variants: self.variants(&modules)?, modules })
+    }
+
     fn variants(&self, modules: &[PlannedModule]) -> Result<Vec<Variant>, CliError> {
         let tools = self.server_tools(modules)?;
         if !self.args.names_provider() || self.args.record {

@@ -134,7 +134,7 @@ fn mismatch(path: &str, rule: &str, message: &str) -> Mismatch {
 const VERDICTS: [&str; 6] = ["passed", "failed", "error", "updated", "contract only", "not judged"];
 
 /// The confidence of the intervals.
-const INTERVAL: f64 = 0.95;
+pub(super) const INTERVAL: f64 = 0.95;
 
 impl Report {
     /// Returns the exit code; an invalid module outranks a failed test.
@@ -160,7 +160,8 @@ impl Report {
         }
     }
 
-    fn count(&self, verdict: &str) -> usize {
+    /// Returns the number of cases with a verdict.
+    pub(super) fn count(&self, verdict: &str) -> usize {
         self.suites.iter().map(|suite| suite.count(verdict)).sum()
     }
 
@@ -178,7 +179,7 @@ impl Report {
     }
 
     /// Returns how many of the runs with an answer passed, for each case with one. Several models have no rate in common.
-    fn rates(&self) -> Vec<Rate> {
+    pub(super) fn rates(&self) -> Vec<Rate> {
         let is_single = self.suites.iter().all(|suite| suite.column.is_none());
         self.suites.iter().filter(|_| is_single).flat_map(Suite::rates).collect()
     }
