@@ -1,9 +1,13 @@
-//! The pages: one that runs modules, and the API reference. They load nothing from other hosts, and contain nothing that
-//! needs a token.
+//! The pages: the workbench, which runs modules, and the API reference. They load nothing from other hosts, and contain nothing
+//! that needs a token.
+//!
+//! `without_scripts`: the modules as plain HTML.
+
+mod without_scripts;
 
 use axum::{
     body::Bytes,
-    extract::State,
+    extract::{Query, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
@@ -23,11 +27,44 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      form-action 'none'; frame-ancestors 'none'",
 );
 const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// A module of the workbench.
+macro_rules! script {
+    ($name:literal) => {
+        ($name, SCRIPT, include_str!(concat!("../../pages/workbench/", $name)))
+    };
+}
+
 /// The files of the pages.
-const ASSETS: [(&str, &str, &str); 3] = [
-    ("page.css", "text/css; charset=utf-8", include_str!("../../pages/page.css")),
-    ("run.js", "text/javascript; charset=utf-8", include_str!("../../pages/run.js")),
-    ("docs.js", "text/javascript; charset=utf-8", include_str!("../../pages/docs.js")),
+const ASSETS: [(&str, &str, &str); 26] = [
+    ("page.css", CSS, include_str!("../../pages/page.css")),
+    ("docs.js", SCRIPT, include_str!("../../pages/docs.js")),
+    script!("answer.js"),
+    script!("api.js"),
+    script!("charts.js"),
+    script!("compare.js"),
+    script!("diff.js"),
+    script!("dom.js"),
+    script!("fold.js"),
+    script!("form.js"),
+    script!("help.js"),
+    script!("highlight.js"),
+    script!("input.js"),
+    script!("main.js"),
+    script!("media.js"),
+    script!("modules.js"),
+    script!("operator.js"),
+    script!("path.js"),
+    script!("run.js"),
+    script!("schema.js"),
+    script!("state.js"),
+    script!("tests.js"),
+    script!("texts.js"),
+    script!("tree.js"),
+    script!("trust.js"),
+    script!("write.js"),
 ];
 
 /// Whether a path needs no token: a token is entered in the pages.
@@ -35,12 +72,13 @@ pub(crate) fn is_public(path: &str) -> bool {
     matches!(path, "/" | "/docs" | "/openapi.json") || path.starts_with("/assets/")
 }
 
-/// Returns a page that runs modules; for programs, general information and the list of routes.
+/// Returns the workbench, a page that runs modules; for programs, general information and the list of routes.
 #[utoipa::path(
     get,
     path = "/",
     operation_id = "index",
     tag = "about",
+    params(("module" = Option<String>, Query, description = "The module that the page shows")),
     responses(
         (status = 200, description = "A page, or API information", content(
             (ref("#/components/schemas/ApiInformation") = "application/json"),
@@ -49,11 +87,16 @@ pub(crate) fn is_public(path: &str) -> bool {
         Refused,
     )
 )]
-pub(crate) async fn index(State(app): State<App>, headers: HeaderMap) -> Response {
-    match Accept::is_page(&headers) {
-        true => text(HTML, include_str!("../../pages/index.html")),
-        false => super::about::information(app.paths),
+pub(crate) async fn index(
+    State(app): State<App>,
+    Query(query): Query<Vec<(String, String)>>,
+    headers: HeaderMap,
+) -> Response {
+    if !Accept::is_page(&headers) {
+        return super::about::information(app.paths);
     }
+    let module = query.iter().find(|(key, _)| key == "module").map(|(_, name)| name.as_str());
+    page(HTML, Bytes::from(without_scripts::workbench(&app, module).await))
 }
 
 /// Returns this document (OpenAPI 3.1).
@@ -86,7 +129,7 @@ pub(crate) async fn docs() -> Response {
     path = "/assets/{file}",
     operation_id = "asset",
     tag = "about",
-    params(("file" = String, Path, description = "The name of the file", pattern = r"^(page\.css|run\.js|docs\.js)$")),
+    params(("file" = String, Path, description = "The name of the file", pattern = r"^(page\.css|(docs|answer|api|charts|compare|diff|dom|fold|form|help|highlight|input|main|media|modules|operator|path|run|schema|state|tests|texts|tree|trust|write)\.js)$")),
     responses(
         (status = 200, description = "A script or a style sheet", content(
             (String = "text/javascript"),
@@ -106,7 +149,11 @@ fn no_file() -> ApiError {
 }
 
 fn text(kind: &'static str, body: &'static str) -> Response {
-    let mut response = Response::new(Bytes::from_static(body.as_bytes()).into());
+    page(kind, Bytes::from_static(body.as_bytes()))
+}
+
+fn page(kind: &'static str, body: Bytes) -> Response {
+    let mut response = Response::new(body.into());
     let headers: &mut HeaderMap = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

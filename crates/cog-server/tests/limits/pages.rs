@@ -97,6 +97,84 @@ async fn pages_need_no_token_and_load_no_other_host() {
     assert_eq!(site.get("/v1/modules").await.status(), 401);
 }
 
+/// Returns the workbench as a browser receives it.
+async fn workbench(site: &Site, path: &str) -> String {
+    let request = site.http.get(site.url(path)).header("accept", "text/html");
+    request.send().await.unwrap().text().await.unwrap()
+}
+
+const HOSTILE: &str = "</noscript><script>window.hacked=1</script>\u{202e}";
+
+#[tokio::test]
+async fn modules_can_be_read_without_scripts() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let manifest =
+        format!("name: evil\nversion: 1.0.0\nresponsibility: {HOSTILE:?}\nexcludes: [{HOSTILE:?}]\n");
+    let schema = serde_json::json!({ "input": { "description": HOSTILE }, "data": { "type": "object" } });
+    site.write("evil/module.yaml", &manifest);
+    site.write("evil/prompt.md", "Answer.");
+    site.write("evil/schema.json", &schema.to_string());
+    let list = workbench(&site, "/").await;
+    assert!(list.contains("<a href=\"/?module=m\">m</a>"), "{list}");
+    let module = workbench(&site, "/?module=evil").await;
+    for page in [&list, &module] {
+        assert!(
+            page.contains("&lt;/noscript&gt;&lt;script&gt;window.hacked=1&lt;/script&gt;\u{fffd}"),
+            "{page}"
+        );
+        assert_eq!(page.matches("<script").count(), 1, "{page}");
+        assert_eq!(page.matches("</noscript>").count(), 1, "{page}");
+    }
+    assert!(module.contains("<h3>Input</h3>\n<pre>{"), "{module}");
+    let unknown = workbench(&site, "/?module=%3Cb%3E").await;
+    assert!(unknown.contains("E4006") && !unknown.contains("<b>"), "{unknown}");
+}
+
+#[tokio::test]
+async fn modules_are_not_read_without_the_token() {
+    let mut settings = ServerSettings::default();
+    settings.access.tokens = Some(Tokens::parse("ci:0123456789abcdef0123").unwrap());
+    let site = Site::start(settings, [answer()]).await;
+    for path in ["/", "/?module=m"] {
+        let page = workbench(&site, path).await;
+        assert!(
+            page.contains("requires a token") && !page.contains("guessing") && !page.contains("?module=m"),
+            "{page}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn scripts_are_small_and_load_only_each_other() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let mut files = vec!["page.css".to_owned(), "main.js".to_owned(), "docs.js".to_owned()];
+    let mut bytes = 0;
+    let mut place = 0;
+    while let Some(file) = files.get(place).cloned() {
+        let response = site.get(&format!("/assets/{file}")).await;
+        assert_eq!(response.status(), 200, "{file}");
+        let text = response.text().await.unwrap();
+        for unsafe_call in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]
+        {
+            assert!(!text.contains(unsafe_call), "{file}: {unsafe_call}");
+        }
+        let imports = text.lines().filter(|line| line.starts_with("import "));
+        for found in imports.filter_map(|line| line.split('"').nth(1)) {
+            let name =
+                found.strip_prefix("./").unwrap_or_else(|| panic!("{file} imports {found}")).to_owned();
+            if !files.contains(&name) {
+                files.push(name);
+            }
+        }
+        bytes += text.len();
+        place += 1;
+    }
+    assert!(files.len() > 15, "{files:?}");
+    // 250 KB compressed are allowed; they have less without compression.
+    assert!(bytes < 250_000, "{bytes}");
+}
+
 #[tokio::test]
 async fn programs_get_the_list_of_routes() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;

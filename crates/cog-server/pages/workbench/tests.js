@@ -1,0 +1,138 @@
+// The tab "Tests": the golden cases with their results, and the difference to what they expect.
+
+import { ApiError, post, stream, workbenchPath } from "./api.js";
+import { button, dialog, fill, h } from "./dom.js";
+import { fields, table } from "./diff.js";
+import { format } from "./path.js";
+import { reloadFiles } from "./modules.js";
+import { emit, on, route, state } from "./state.js";
+import { money, number, percent, seconds, t } from "./texts.js";
+
+/** The last result of each case, by module. */
+const results = new Map();
+const resultsOf = (name) => results.get(name) ?? results.set(name, new Map()).get(name);
+/** @type {AbortController|null} */
+let running = null;
+
+export function stopTests() {
+  running?.abort();
+}
+
+/** Shows the tab. @param {HTMLElement} element */
+export function showTests(element) {
+  const { name } = state.module;
+  const status = h("p", { role: "status" });
+  const bar = h("progress", { hidden: true, max: 1, value: 0, "aria-label": t("progress") });
+  const list = h("ul.cases", {});
+  const detail = h("div", { id: "case" });
+  const stop = button(t("stop"), stopTests, { disabled: true });
+  const start = (cases) => run(name, cases, { status, bar, stop, draw });
+  fill(element,
+    h("div.toolbar", {}, button(t("runAll"), () => start(), { class: "primary", id: "run-tests" }), stop), bar, status, list, detail);
+  draw();
+
+  function draw() {
+    if (state.module?.name !== name || !list.isConnected) return;
+    const cases = state.files?.cases ?? [];
+    const chosen = route.get().case;
+    fill(list, cases.length === 0 && h("li.hint", {}, t("noCases")), cases.map((one) => row(one, resultsOf(name).get(one.name), one.name === chosen, start)));
+    const shown = cases.find((one) => one.name === chosen);
+    fill(detail, shown && details(shown, resultsOf(name).get(shown.name)));
+  }
+  showTests.draw = draw;
+}
+
+function row(one, result, isChosen, start) {
+  const kind = result === undefined ? "" : result.passed ? "good" : "bad";
+  const verdict = result === undefined ? t("notRun") : result.passed ? t("passed") : t("failed");
+  return h("li", {},
+    h(`span.badge${kind && `.${kind}`}`, {}, verdict),
+    h("a", { href: `#module=${encodeURIComponent(state.module.name)}&tab=tests&case=${encodeURIComponent(one.name)}`, "aria-current": isChosen ? "true" : undefined,
+      onclick: (event) => { event.preventDefault(); route.set({ case: one.name }); } }, one.name),
+    h("span.hint", {}, result && [seconds(result.seconds), costOf(result)].filter(Boolean).join(" · ")),
+    button(t("run"), () => start([one.name]), { class: "quiet", "aria-label": `${t("run")}: ${one.name}` }));
+}
+
+const costOf = ({ cost }) => (typeof cost === "number" ? money(cost, "USD") : cost?.amount === undefined ? "" : money(cost.amount, cost.currency));
+
+function details(one, result) {
+  const expected = one.expected;
+  const got = result?.envelope?.data ?? result?.envelope?.partial_data;
+  const wanted = expected?.data ?? expected?.$data ?? expected;
+  const failures = result?.failures ?? [];
+  return [
+    h("h3", {}, one.name),
+    failures.length > 0 && h("ul.error", {}, failures.map((failure) => h("li", {}, typeof failure === "string" ? failure : (failure.message ?? format(failure))))),
+    got !== undefined && table([t("expected"), t("got")], fields([wanted, got])),
+    got === undefined && [h("h4", {}, t("expected")), h("pre", { tabIndex: 0 }, format(expected ?? null))],
+    h("h4", {}, t("input")), h("pre", { tabIndex: 0 }, format(one.input ?? null)),
+  ];
+}
+
+async function run(name, cases, { status, bar, stop, draw }) {
+  if (running) return;
+  running = new AbortController();
+  const all = cases?.length ?? state.files?.cases?.length ?? 0;
+  stop.disabled = false;
+  bar.hidden = false;
+  bar.max = all || 1;
+  bar.value = 0;
+  status.className = "";
+  status.textContent = t("running");
+  const { provider, model } = state.options;
+  let done = 0;
+  try {
+    for await (const line of stream(workbenchPath(name, "/tests"), { cases, provider, model }, running.signal)) {
+      if (line.case) {
+        resultsOf(name).set(line.case.name, line.case);
+        done += 1;
+        bar.value = done;
+        status.textContent = t("count", { n: number(done), all: number(all) });
+        draw();
+      } else if (line.summary) summarize(line.summary, status);
+      else if (line.error) throw new ApiError(500, line);
+    }
+  } catch (error) {
+    status.textContent = error.name === "AbortError" ? t("stopped") : error.message;
+    status.className = error.name === "AbortError" ? "" : "error";
+  }
+  running = null;
+  stop.disabled = true;
+  bar.hidden = true;
+  const values = [...resultsOf(name).values()];
+  const passed = values.filter((one) => one.passed).length;
+  state.results.set(name, { passed, failed: values.length - passed });
+  emit("results");
+  draw();
+}
+
+function summarize({ passed, failed, errors = 0, interval }, status) {
+  const share = Array.isArray(interval) ? ` (${percent(interval[0])} – ${percent(interval[1])})` : "";
+  status.textContent = `${t("summary", { passed: number(passed), failed: number(failed), errors: number(errors) })}${share}`;
+  status.className = failed + errors > 0 ? "error" : "good";
+}
+
+/** Asks for a name, and saves a run as a golden case. @param {{module: string, input: string, envelope: any}} run */
+export function saveAsTest(run) {
+  const name = h("input", { id: "case-name", pattern: "[a-z0-9][a-z0-9_\\-]*", required: true, autocomplete: "off", value: "" });
+  const error = h("p.error", { role: "alert" });
+  const save = async (close) => {
+    error.textContent = "";
+    if (!name.reportValidity()) return;
+    try {
+      const body = `{"name":${JSON.stringify(name.value)},"input":${run.input},"envelope":${JSON.stringify(run.envelope)}}`;
+      await post(workbenchPath(run.module, "/cases"), body);
+      await reloadFiles();
+      close();
+      if (state.module?.name === run.module) route.set({ tab: "tests", case: name.value });
+    } catch (problem) {
+      error.textContent = problem.message;
+    }
+  };
+  dialog(t("saveTest"), [h("p", {}, t("saveTestHelp")), h("label", { htmlFor: "case-name" }, t("name")), name, error],
+    (close) => [button(t("save"), () => save(close), { class: "primary" }), button(t("cancel"), close)]);
+  name.focus();
+}
+
+on("route", () => showTests.draw?.());
+on("files", () => showTests.draw?.());
