@@ -18,8 +18,8 @@ const PYTHON: &[&str] = &[
     "selenium==4.51.0",
     "websockets==17.4",
 ];
-/// Node's clients.
-const NODE: &[&str] = &["eventsource@3.0.7", "ws@8.23.0"];
+/// Node's clients, and the check of pages against WCAG.
+const NODE: &[&str] = &["axe-core@4.14.1", "eventsource@3.0.7", "ws@8.23.0"];
 /// OpenAI's TypeScript SDK, and the AI SDK. They need Node 22 too.
 const OPENAI: &[&str] = &["@ai-sdk/openai@4.0.118", "ai@7.0.173", "openai@7.59.0", "zod@4.6.7"];
 /// Anthropic's TypeScript SDK, also of the AI SDK.

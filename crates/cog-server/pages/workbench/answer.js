@@ -24,7 +24,7 @@ export class Answer {
   }
 
   clear() {
-    this.tree = new Tree((path) => this.violations?.get(path));
+    this.tree = new Tree((path) => this.violations.get(path), false);
     this.violations = new Map();
     this.events = [];
     this.log = h("ol.events", {});
@@ -109,7 +109,7 @@ export class Answer {
     const data = envelope.ok === false ? envelope.partial_data : envelope.data;
     this.violations = violationsOf(envelope);
     this.run = undefined;
-    this.tree = new Tree((path) => this.violations.get(path));
+    this.tree = new Tree((path) => this.violations.get(path), true);
     const summary = envelope.ok === false ? `${envelope.error.code}: ${envelope.error.message}` : t("answered", { confidence: number(meta.confidence), risk: riskOf(meta.risk) });
     this.say(summary, envelope.ok === false ? "error" : "");
     if (data !== undefined) this.tree.show(data);

@@ -155,7 +155,7 @@ function examples(use) {
 }
 
 /** Provider, model, effort and evidence of the next run. */
-function options() {
+export function options() {
   const { options: chosen } = state;
   const change = (key) => (event) => {
     if (event.target.value) chosen[key] = event.target.value;

@@ -6,7 +6,7 @@ import { showCompare } from "./compare.js";
 import { at, button, fill, h } from "./dom.js";
 import { listen, showHelp } from "./help.js";
 import { inputText, showInput } from "./input.js";
-import { loadModule, loadModules, showModules, step } from "./modules.js";
+import { loadModule, loadModules, reloadModule, showModules, step } from "./modules.js";
 import { showOperator } from "./operator.js";
 import { bodyOf, Run } from "./run.js";
 import { emit, on, remember, route, state } from "./state.js";
@@ -25,8 +25,11 @@ let shownTab = "input";
 /** @type {string|undefined} */
 let shownModule;
 
-const tabs = () => (state.workbench ? TABS : TABS.slice(0, 1));
-const currentTab = () => tabs().find((one) => one === route.get().tab) ?? "input";
+const tabs = () => {
+  if (!state.workbench) return TABS.slice(0, 1);
+  return state.module?.error ? ["write"] : TABS;
+};
+const currentTab = () => tabs().find((one) => one === route.get().tab) ?? tabs()[0];
 
 /** Draws everything in the language of the page. */
 function draw() {
@@ -64,8 +67,9 @@ function drawModule() {
   fill(at("module"),
     h("h2", {}, module.name, " ", facts.map((one) => h("span.badge", {}, String(one)))),
     h("p.about", { id: "about", dir: "auto" }, String(module.responsibility ?? "")),
-    tabs().length > 1 && h("div.tabs", { role: "tablist", "aria-label": module.name }, tabs().map(tab)),
-    h("div", { id: "panel", ...(tabs().length > 1 && { role: "tabpanel", "aria-labelledby": `tab-${currentTab()}` }) }));
+    module.error && h("p.error", {}, module.error.message),
+    state.workbench && h("div.tabs", { role: "tablist", "aria-label": module.name }, tabs().map(tab)),
+    h("div", { id: "panel", ...(state.workbench && { role: "tabpanel", "aria-labelledby": `tab-${currentTab()}` }) }));
   drawTab();
 }
 
@@ -227,6 +231,7 @@ on("route", () => {
   if (currentTab() !== shownTab) drawTab();
   return undefined;
 });
+on("saved", reloadModule);
 addEventListener("popstate", () => {
   const found = route.takeToken();
   if (found !== null) token.set(found);

@@ -17,18 +17,29 @@ export async function loadModules() {
 
 /** Shows the list, and follows what is typed into the search. */
 export function showModules() {
-  const search = h("input", { id: "search", type: "search", placeholder: t("search"), "aria-label": t("search"), oninput: draw, autocomplete: "off" });
+  const search = h("input", { id: "search", type: "search", placeholder: t("search"), "aria-label": t("search"), oninput: filter, autocomplete: "off" });
   const list = h("ul", { id: "modules", "aria-label": t("modules") });
   const count = h("p.hint", { role: "status" });
   fill(at("sidebar"), search, count, list);
+  /** @type {{element: HTMLElement, text: string}[]} */
+  let entries = [];
   draw();
 
   function draw() {
-    const wanted = search.value.trim().toLowerCase();
-    const found = state.modules.filter((one) => `${one.name} ${one.responsibility ?? ""} ${one.tier ?? ""}`.toLowerCase().includes(wanted));
-    count.textContent = state.modules.length === 0 ? t("noModules") : t("count", { n: number(found.length), all: number(state.modules.length) });
-    list.replaceChildren(...found.map(entry));
+    entries = state.modules.map((one) => ({ element: entry(one), text: `${one.name} ${one.responsibility ?? ""} ${one.tier ?? ""}`.toLowerCase() }));
+    list.replaceChildren(...entries.map((one) => one.element));
+    filter();
     mark();
+  }
+
+  function filter() {
+    const wanted = search.value.trim().toLowerCase();
+    let found = 0;
+    for (const { element, text } of entries) {
+      element.hidden = !text.includes(wanted);
+      if (!element.hidden) found += 1;
+    }
+    count.textContent = entries.length === 0 ? t("noModules") : t("count", { n: number(found), all: number(entries.length) });
   }
   showModules.draw = draw;
 }
@@ -60,7 +71,7 @@ function mark() {
 
 /** Goes to the next module of the list, or to the one before. */
 export function step(by) {
-  const links = [...at("modules").querySelectorAll("a")];
+  const links = [...at("modules").querySelectorAll("li:not([hidden]) a")];
   const shown = links.findIndex((link) => link.getAttribute("aria-current"));
   const next = links[Math.min(Math.max(shown + by, 0), links.length - 1)];
   if (!next) return;
@@ -78,9 +89,11 @@ export async function loadModule() {
     return emit("module");
   }
   const [module, files] = await Promise.all([
-    json(modulePath(name)),
+    json(modulePath(name)).catch((error) => ({ name, error })),
     state.workbench ? json(workbenchPath(name)).catch(() => null) : null,
   ]);
+  // The files of a module that does not load can still be corrected.
+  if (module.error && !files) throw module.error;
   if (mine !== turn) return;
   state.module = module;
   state.files = files;
@@ -94,6 +107,13 @@ export async function reloadFiles() {
   const files = await json(workbenchPath(name));
   if (state.module?.name === name) state.files = files;
   emit("files");
+}
+
+/** Loads the module again, after its files were written. */
+export async function reloadModule() {
+  const { name } = state.module;
+  const [module] = await Promise.all([json(modulePath(name)).catch((error) => ({ name, error })), loadModules()]);
+  if (state.module?.name === name) state.module = module;
 }
 
 on("modules", () => showModules.draw?.());

@@ -4,12 +4,15 @@ import { ApiError, post, stream, workbenchPath } from "./api.js";
 import { button, dialog, fill, h } from "./dom.js";
 import { fields, table } from "./diff.js";
 import { format } from "./path.js";
+import { options } from "./input.js";
 import { reloadFiles } from "./modules.js";
 import { emit, on, route, state } from "./state.js";
 import { money, number, percent, seconds, t } from "./texts.js";
 
 /** The last result of each case, by module. */
 const results = new Map();
+/** How a verdict is coloured; one that says nothing about the answer is not. */
+const KINDS = { passed: "good", failed: "bad", error: "bad" };
 const resultsOf = (name) => results.get(name) ?? results.set(name, new Map()).get(name);
 /** @type {AbortController|null} */
 let running = null;
@@ -28,7 +31,7 @@ export function showTests(element) {
   const stop = button(t("stop"), stopTests, { disabled: true });
   const start = (cases) => run(name, cases, { status, bar, stop, draw });
   fill(element,
-    h("div.toolbar", {}, button(t("runAll"), () => start(), { class: "primary", id: "run-tests" }), stop), bar, status, list, detail);
+    h("div.toolbar", {}, button(t("runAll"), () => start(), { class: "primary", id: "run-tests" }), stop), options(), h("p.hint", {}, t("testsHelp")), bar, status, list, detail);
   draw();
 
   function draw() {
@@ -43,10 +46,11 @@ export function showTests(element) {
 }
 
 function row(one, result, isChosen, start) {
-  const kind = result === undefined ? "" : result.passed ? "good" : "bad";
-  const verdict = result === undefined ? t("notRun") : result.passed ? t("passed") : t("failed");
+  const verdict = result?.verdict ?? (result?.passed ? "passed" : "failed");
+  const kind = result === undefined ? "" : KINDS[verdict] ?? "";
+  const words = result === undefined ? t("notRun") : t(`verdict.${verdict}`, {}, verdict);
   return h("li", {},
-    h(`span.badge${kind && `.${kind}`}`, {}, verdict),
+    h(`span.badge${kind && `.${kind}`}`, {}, words),
     h("a", { href: `#module=${encodeURIComponent(state.module.name)}&tab=tests&case=${encodeURIComponent(one.name)}`, "aria-current": isChosen ? "true" : undefined,
       onclick: (event) => { event.preventDefault(); route.set({ case: one.name }); } }, one.name),
     h("span.hint", {}, result && [seconds(result.seconds), costOf(result)].filter(Boolean).join(" · ")),
@@ -62,7 +66,7 @@ function details(one, result) {
   const failures = result?.failures ?? [];
   return [
     h("h3", {}, one.name),
-    failures.length > 0 && h("ul.error", {}, failures.map((failure) => h("li", {}, typeof failure === "string" ? failure : (failure.message ?? format(failure))))),
+    failures.length > 0 && h("ul.error", {}, failures.map((failure) => h("li", {}, typeof failure === "string" ? failure : [h("code", {}, failure.path ?? ""), " ", failure.message ?? format(failure)]))),
     got !== undefined && table([t("expected"), t("got")], fields([wanted, got])),
     got === undefined && [h("h4", {}, t("expected")), h("pre", { tabIndex: 0 }, format(expected ?? null))],
     h("h4", {}, t("input")), h("pre", { tabIndex: 0 }, format(one.input ?? null)),
@@ -100,8 +104,8 @@ async function run(name, cases, { status, bar, stop, draw }) {
   stop.disabled = true;
   bar.hidden = true;
   const values = [...resultsOf(name).values()];
-  const passed = values.filter((one) => one.passed).length;
-  state.results.set(name, { passed, failed: values.length - passed });
+  const failed = values.filter((one) => KINDS[one.verdict ?? "failed"] === "bad" && !one.passed).length;
+  state.results.set(name, { passed: values.filter((one) => one.passed).length, failed });
   emit("results");
   draw();
 }
@@ -114,7 +118,7 @@ function summarize({ passed, failed, errors = 0, interval }, status) {
 
 /** Asks for a name, and saves a run as a golden case. @param {{module: string, input: string, envelope: any}} run */
 export function saveAsTest(run) {
-  const name = h("input", { id: "case-name", pattern: "[a-z0-9][a-z0-9_\\-]*", required: true, autocomplete: "off", value: "" });
+  const name = h("input", { id: "case-name", pattern: "[a-z0-9\\-]{1,60}", required: true, autocomplete: "off", value: "" });
   const error = h("p.error", { role: "alert" });
   const save = async (close) => {
     error.textContent = "";

@@ -17,8 +17,12 @@ const OPEN = 20;
 const DEEP = 3;
 
 export class Tree {
-  /** @param {(path: string) => (string|undefined)} [mark] the class of a field, such as `changed` */
-  constructor(mark = () => undefined) {
+  /**
+   * @param {(path: string) => (string|undefined)} mark the class of a field, such as `violated`
+   * @param {boolean} isComplete whether the value is complete: media are shown only then
+   */
+  constructor(mark, isComplete) {
+    this.isComplete = isComplete;
     this.element = h("div.tree", {});
     this.mark = mark;
     /** Whether a container is open, by path, where a person has decided. */
@@ -97,7 +101,7 @@ export class Tree {
   container(name, value, path, depth) {
     const count = Array.isArray(value) ? value.length : Object.keys(value).length;
     const size = h("span.hint", {}, Array.isArray(value) ? ` [${number(count)}]` : ` {${number(count)}}`);
-    const media = mediaOf([value]).includes(value) ? mediaElement(value) : undefined;
+    const media = this.isComplete && mediaOf([value]).includes(value) && mediaElement(value);
     const row = this.details(path, [name, size], !media && count <= OPEN && depth < DEEP, () => this.members(value, path, depth + 1));
     return media ? h("div.row", {}, row, media) : row;
   }

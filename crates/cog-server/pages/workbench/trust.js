@@ -33,7 +33,7 @@ const load = (element, part) => part.catch((error) => fill(element, h("p.hint", 
 
 async function showQueue(element, name) {
   const { runs } = await json(`/v1/workbench/runs?module=${encodeURIComponent(name)}&limit=${RUNS}`);
-  const waiting = runs.filter((run) => !run.label && run.envelope !== undefined);
+  const waiting = runs.filter((run) => !run.label);
   let shown = 0;
   const error = h("p.error", { role: "alert" });
 
@@ -52,11 +52,16 @@ async function showQueue(element, name) {
     }
   };
 
-  function draw() {
-    const run = waiting[shown];
+  /** Shows a run. A long list has no contents, so they are fetched. */
+  async function draw() {
+    let run = waiting[shown];
+    if (run && run.envelope === undefined && !run.isWhole) {
+      Object.assign(run, await json(`/v1/workbench/runs/${encodeURIComponent(run.id)}`).catch(() => ({})), { isWhole: true });
+      run = waiting[shown];
+    }
     if (!run) return fill(element, h("p.hint", {}, runs.length === 0 ? t("noLogs") : t("allLabelled", { n: number(runs.length) })));
     const note = h("input", { id: "note", autocomplete: "off" });
-    const data = h("textarea.code", { id: "corrected", rows: 6, spellcheck: "false", value: JSON.stringify(run.envelope.data ?? run.envelope.partial_data ?? {}, null, 2) });
+    const data = h("textarea.code", { id: "corrected", rows: 6, spellcheck: "false", value: JSON.stringify(run.envelope?.data ?? run.envelope?.partial_data ?? {}, null, 2) });
     const correct = () => {
       try {
         return give("corrected", JSON.parse(data.value), note.value);
@@ -66,14 +71,15 @@ async function showQueue(element, name) {
       }
     };
     label = (kind) => (kind === "corrected" ? correct() : give(kind, undefined, note.value));
-    fill(element,
+    return fill(element,
       h("div.toolbar", {}, h("span", {}, t("count", { n: number(shown + 1), all: number(waiting.length) })),
         button("‹", () => { shown = Math.max(0, shown - 1); draw(); }, { "aria-label": t("previous") }),
         button("›", () => { shown = Math.min(waiting.length - 1, shown + 1); draw(); }, { "aria-label": t("next") }),
         h("time.hint", {}, dateTime(run.time))),
       h("div.input", {},
         h("div", {}, h("h4", {}, t("input")), h("pre", { tabIndex: 0 }, run.input === undefined ? "–" : clipped(format(run.input)))),
-        h("div", {}, h("h4", {}, t("answer")), card(run.envelope), h("pre", { tabIndex: 0 }, clipped(format(run.envelope.data ?? run.envelope.error ?? null))))),
+        h("div", {}, h("h4", {}, t("answer")),
+          run.envelope === undefined ? h("p.hint", {}, t("notLogged")) : [card(run.envelope), h("pre", { tabIndex: 0 }, clipped(format(run.envelope.data ?? run.envelope.error ?? null)))])),
       h("label", { htmlFor: "note" }, t("note")), note,
       h("div.toolbar", {},
         button(t("label.right"), () => label("right"), { class: "primary", "aria-keyshortcuts": "y" }),
@@ -81,13 +87,14 @@ async function showQueue(element, name) {
       section(t("label.corrected"), { open: false }, h("label", { htmlFor: "corrected" }, t("rightData")), data, button(t("label.corrected"), correct)),
       error);
   }
-  draw();
+  await draw();
 }
 
 const clipped = (text) => (text.length > 20_000 ? `${text.slice(0, 20_000)}…` : text);
 
-/** @param {any} calibration the report of `cog calibrate`, or `null` */
-function plots(calibration) {
+/** @param {any} stored a calibration with the report of `cog calibrate`, or `null` */
+function plots(stored) {
+  const calibration = stored && { ...stored.report, ...stored };
   if (!calibration) return h("p.hint", {}, t("noCalibration"), " ", h("code", {}, "cog calibrate"));
   const bins = calibration.reliability ?? [];
   const curve = calibration.risk_coverage ?? [];
@@ -109,7 +116,7 @@ function plots(calibration) {
       [t("cases"), calibration.cases === undefined ? undefined : number(typeof calibration.cases === "object" ? calibration.cases.cases : calibration.cases)],
       [t("accuracy"), calibration.accuracy === undefined ? undefined : percent(calibration.accuracy)],
       [t("threshold"), gate ? (gate.threshold === null ? t("noThreshold", { n: number(gate.needed) }) : number(gate.threshold)) : undefined],
-      [t("state"), calibration.stale ? t("stale") : undefined],
+      [t("state"), calibration.stale ? `${t("stale")}: ${calibration.stale}` : undefined],
     ].filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     h("div.plots", {}, bins.length > 0 && reliability.figure(t("reliability"), t("reliabilityHelp")), curve.length > 0 && coverage.figure(t("riskCoverage"), t("riskCoverageHelp"))),
   ];

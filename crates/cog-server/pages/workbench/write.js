@@ -4,7 +4,7 @@ import { ApiError, post, put, workbenchPath } from "./api.js";
 import { button, debounced, dialog, fill, h } from "./dom.js";
 import { lineTable } from "./diff.js";
 import { reloadFiles } from "./modules.js";
-import { state } from "./state.js";
+import { emit, state } from "./state.js";
 import { t } from "./texts.js";
 
 const KINDS = ["manifest", "prompt", "schema"];
@@ -21,7 +21,7 @@ export function showWrite(element) {
   const files = state.files?.files ?? {};
   const mayEdit = state.workbench.edit && state.files?.editable !== false;
   const own = drafts.get(name) ?? drafts.set(name, new Map()).get(name);
-  const editors = KINDS.filter((kind) => files[kind]).map((kind) => editor(kind, files[kind], own, mayEdit, () => check()));
+  const editors = KINDS.filter((kind) => typeof files[kind]?.text === "string").map((kind) => editor(kind, files[kind], own, mayEdit, () => check()));
   const problems = h("ul.diagnostics", { "aria-label": t("diagnostics") });
 
   const check = debounced(async () => {
@@ -46,7 +46,9 @@ export function showWrite(element) {
   }
 
   fill(element, !mayEdit && h("p.hint", {}, t("readOnly"), " ", h("code", {}, "cog serve --workbench --edit")),
-    editors.length === 0 && h("p.hint", {}, t("noFiles")), h("div", { role: "status" }, problems), h("div.editors", {}, editors.map((one) => one.element)));
+    editors.length === 0 && h("p.hint", {}, t("noFiles")),
+    KINDS.filter((kind) => files[kind]?.error).map((kind) => h("p.error", {}, h("code", {}, files[kind].path ?? kind), " ", files[kind].error)),
+    h("div", { role: "status" }, problems), h("div.editors", {}, editors.map((one) => one.element)));
   check();
 }
 
@@ -102,6 +104,7 @@ function editor(kind, file, own, mayEdit, changed) {
       status.textContent = t("saved");
       status.className = "good";
       await reloadFiles();
+      emit("saved");
     } catch (error) {
       status.textContent = error instanceof ApiError && error.status === 409 ? t("conflict") : error.message;
       status.className = "error";

@@ -14,7 +14,7 @@ import httpx
 import browser as chromium
 import plain
 from plain import EXECUTE, NDJSON, SOCKET, SSE
-from servers import ANSWER, BODY, DRAWN, PIXEL, TOKEN, breaking, elsewhere, serve
+from servers import ANSWER, BODY, CHUNK, DRAWN, LIVE, MANIFEST, PIXEL, TOKEN, breaking, elsewhere, serve
 
 JSON = {"Content-Type": "application/json"}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -174,12 +174,16 @@ def pages(page, images):
         where = lambda name: images and os.path.join(images, name)
         shown, fields = page.at(address + "/").run_a_module("m", "query", '{"query": "why?"}', where("run.png"))
         assert "Confidence 0.95, risk low" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
-        error, state, raw = page.choose_after_error('{"query": 5}')
-        assert error.startswith("E1003") and (state, raw) == ("", False), (error, state, raw)
-        assert all("400" in told["message"] for told in page.complaints())
+        error, state, raw = page.choose_after_error("m", '{"query": 5}')
+        assert error.startswith("E1003") and (state, raw) == ("No run yet.", False), (error, state, raw)
+        # A server without the workbench's routes answers 404, and the page leaves their tabs out.
+        assert all("400" in told["message"] or "404" in told["message"] for told in page.complaints())
+        assert page.all("[role=tab]") == []
         assert page.at(address + "/docs").articles(where("docs.png")) > 30
-        assert page.complaints() == [], page.complaints()
+        assert page.violations() == [] and page.complaints() == [], page.complaints()
         print("  pages: a module run, the reference read", flush=True)
+        looks(page, address, where)
+        keys_and_links(page, address)
     with serve(token=True) as address:
         asked = page.at(address + "/").give(TOKEN)
         assert asked.startswith("E4007"), asked
@@ -187,7 +191,100 @@ def pages(page, images):
         assert "Confidence 0.95" in shown, shown
         print("  pages: a token typed, a module run", flush=True)
         uploaded(page)
+        given(page, address)
     made(page)
+    resumed(page)
+    hostile(page)
+
+
+def looks(page, address, where):
+    """The views on a wide and a narrow screen, light and dark: accessible, and not wider than the screen."""
+    for width, height in [(1280, 900), (390, 844)]:
+        for scheme in ["light", "dark"]:
+            page.at("about:blank").screen(width, height, scheme).at(address + "/")
+            page.one("#modules a")
+            seen = {"list": page.violations()}
+            page.open_module("m", "query")
+            seen["input"] = page.violations()
+            page.run_a_module("m", "query", '{"query": "why?"}', where(f"answer-{width}-{scheme}.png"))
+            seen["answer"] = page.violations()
+            page.press("?")
+            page.one("dialog[open] kbd")
+            seen["help"] = page.violations()
+            page.one("dialog button").click()
+            assert not any(seen.values()), (width, scheme, seen)
+            assert page.do("arguments[0](document.documentElement.scrollWidth)") == width
+    page.screen(1000, 1400, "light")
+    print("  pages: wide and narrow, light and dark, without a violation of axe", flush=True)
+
+
+def keys_and_links(page, address):
+    """A link opens a module; keys choose, run and search; the other language is one click away."""
+    page.at("about:blank").at(address + "/#module=m")
+    page.until(lambda: "query" in page.one("#input").get_property("value"))
+    page.press("r")
+    page.until(lambda: "Confidence" in page.one("#state").text)
+    page.press("/")
+    assert page.do("arguments[0](document.activeElement.id)") == "search"
+    page.press("k")
+    page.press("j")
+    chosen = page.one("#modules a[aria-current]").get_attribute("data-module")
+    page.until(lambda: f"module={chosen}" in page.driver.current_url)
+    page.one("#header [lang=zh]").click()
+    assert page.do("arguments[0](document.documentElement.lang)") == "zh" and page.one("#header [lang=en]").text == "English"
+    page.one("#header [lang=en]").click()
+    print("  pages: links, keys and languages", flush=True)
+
+
+def given(page, address):
+    """A token in the link is taken out of the address bar, and works."""
+    page.do("sessionStorage.clear(); arguments[0]()")
+    page.at("about:blank").at(f"{address}/#token={OFFERED[1].removeprefix('cog.token.')}&module=m")
+    shown, _ = page.run_a_module("m", "query", '{"query": "why?"}')
+    assert "Confidence 0.95" in shown and page.driver.current_url == address + "/#module=m", page.driver.current_url
+    assert page.do("arguments[0](performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('token')))") == []
+    print("  pages: a token in the link, taken out of it", flush=True)
+
+
+def resumed(page):
+    """The workbench takes up a broken stream after its last chunk: no chunk is lost, and none is applied twice."""
+    # Slow, so that the rest of the answer is not there yet when the connection breaks.
+    reply = {"text": ANSWER, "chunk_size": 5, "pause_ms": 40}
+    with serve(reply=reply, **LIVE) as address, breaking(address, after=6, part=CHUNK) as proxy:
+        shown, fields = page.at(proxy + "/").run_a_module("m", "query", '{"query": "why?"}')
+        assert "Confidence 0.95" in shown, shown
+        happened = [line.get_property("textContent") for line in page.all(".events li")]
+        assert any("Resumed" in line for line in happened), happened
+        texts = [page.one(f'#fields [data-path="data.{name}"] .string').get_property("textContent") for name in ("result", "rationale")]
+        assert texts == list(ANSWER["data"].values()), texts
+    print("  pages: a broken stream resumed", flush=True)
+
+
+def hostile(page):
+    """A module and an answer whose every string is a script: all of it is text, and runs nothing."""
+    evil = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=1</script>\u202e'\"</textarea>"
+    manifest = MANIFEST.replace("Answer", json.dumps(evil), 1).replace("[guessing]", json.dumps([evil]))
+    described = {"type": "string", "title": evil, "description": evil, "enum": [evil, "why"]}
+    schema = {
+        "input": {"type": "object", "required": [evil], "properties": {evil: described, "query": {"type": "string"}}},
+        "data": {"type": "object", "required": ["rationale"], "properties": {"rationale": {"type": "string"}, evil: {"type": "array"}}},
+    }
+    data = {"rationale": evil, evil: [evil, {evil: evil}], "citation_map": {"c": {"source_type": "web_search", "url": evil}}}
+    answer = {"ok": True, "meta": ANSWER["meta"] | {"explain": evil}, "data": data}
+    manifest = manifest.replace("  output: [text, image]\n", "")
+    with serve(reply={"text": answer}, manifest=manifest, schema=schema) as address:
+        page.complaints()
+        page.at(address + "/").open_module("m", "img").start(json.dumps({evil: evil}))
+        page.until(lambda: page.all("#raw"))
+        for closed in page.all("details:not([open]) > summary"):
+            page.driver.execute_script("arguments[0].click()", closed)
+        assert evil in page.one("#module").get_property("textContent")
+        assert evil in page.one("#answer").get_property("textContent"), page.one("#answer").text
+        assert page.do("arguments[0](window.hacked ?? null)") is None
+        assert page.all("main img, main script, #answer img, #answer script") == []
+        told = [one for one in page.complaints() if "404" not in one["message"]]
+        assert told == [], told
+    print("  pages: a hostile module and answer run nothing", flush=True)
 
 
 def uploaded(page):
@@ -209,10 +306,10 @@ def made(page):
     """The page shows the image that a run makes, though only who has the token may fetch it."""
     with serve(reply={"text": DRAWN, "chunk_size": 5, "pause_ms": 8}, token=True) as address:
         page.at(address + "/").give(TOKEN)
-        page.complaints()
         _, fields = page.run_a_module("m", "query", '{"query": "a pixel"}')
         assert "data.image" in fields, fields
-        assert page.images() == [(1, 1)] and page.complaints() == [], page.complaints()
+        told = [one for one in page.complaints() if "401" not in one["message"] and "404" not in one["message"]]
+        assert page.images() == [(1, 1)] and told == [], told
         told = httpx.post(address + EXECUTE, headers=BEARER, json={"input": BODY["input"]}, timeout=60)
         source = told.json()["data"]["image"]
         assert source["type"] == "url" and source["url"].startswith(address + "/v1/media/med_"), source

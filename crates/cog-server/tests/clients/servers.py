@@ -75,6 +75,8 @@ def refused(kind, call):
 
 
 EVENT = re.compile(rb"event: .*\nid: .*\ndata: .*\n\n")
+# The same in a stream of NDJSON.
+CHUNK = re.compile(rb'\{"chunk":.*\n')
 
 
 @contextlib.contextmanager
@@ -116,8 +118,8 @@ def serve(*flags, reply=None, token=False, manifest=MANIFEST, schema=SCHEMA):
 
 
 @contextlib.contextmanager
-def breaking(address, after):
-    """A proxy whose first response with events breaks off after so many of them; its address."""
+def breaking(address, after, part=EVENT):
+    """A proxy whose first response with events, or other parts, breaks off after so many of them; its address."""
     target = address.removeprefix("http://").split(":")
     listener = socket.create_server(("127.0.0.1", 0))
     state = {"broken": False}
@@ -127,7 +129,7 @@ def breaking(address, after):
         with contextlib.suppress(OSError):
             while piece := source.recv(65536):
                 seen += piece
-                ends = [found.end() for found in EVENT.finditer(seen)] if is_answer else []
+                ends = [found.end() for found in part.finditer(seen)] if is_answer else []
                 if len(ends) >= after and not state["broken"]:
                     state["broken"] = True
                     end = ends[after - 1]
