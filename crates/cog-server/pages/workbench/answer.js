@@ -5,7 +5,7 @@ import { at, button, fill, framed, h, section } from "./dom.js";
 import { sources } from "./highlight.js";
 import { format, isContainer, keysOf } from "./path.js";
 import { state } from "./state.js";
-import { money, number, percent, seconds, t } from "./texts.js";
+import { dateTime, money, number, percent, seconds, t } from "./texts.js";
 import { Tree } from "./tree.js";
 
 /** The most lines of what happened. */
@@ -18,8 +18,9 @@ export class Answer {
     this.element = element;
     this.actions = actions;
     this.status = h("p", { id: "state", role: "status" }, t("noRun"));
+    this.earlier = h("select", { id: "earlier", "aria-label": t("sessionRuns"), hidden: true, onchange: () => this.show(state.runs[Number(this.earlier.value)]) });
     this.body = h("div", {});
-    fill(element, this.status, this.body);
+    fill(element, this.earlier, this.status, this.body);
     this.clear();
   }
 
@@ -29,7 +30,18 @@ export class Answer {
     this.events = [];
     this.log = h("ol.events", {});
     this.dirty = new Set();
+    /** The parts of a composition with their states, by path. */
+    this.parts = new Map();
     this.body.replaceChildren();
+    this.listRuns();
+  }
+
+  /** Lists the runs of this tab, to show one again. @param {any} [shown] */
+  listRuns(shown) {
+    const own = state.runs.map((run, place) => ({ run, place })).filter(({ run }) => run.module === state.module?.name);
+    this.earlier.hidden = own.length < 2;
+    fill(this.earlier, own.map(({ run, place }) => h("option", { value: String(place), selected: run === shown },
+      `${dateTime(run.time)} · ${run.envelope.ok === false ? run.envelope.error.code : number(run.envelope.meta?.confidence)}`)));
   }
 
   say(text, kind = "") {
@@ -44,8 +56,8 @@ export class Answer {
     this.say(t("running"));
     const draw = framed(() => this.draw());
     this.bar = h("progress", { max: 100, "aria-label": t("progress") });
-    const progress = section(t("events"), { open: false }, this.log);
-    fill(this.body, this.bar, this.tree.element, progress);
+    this.partList = h("ol.parts", {});
+    fill(this.body, this.bar, this.partList, this.tree.element, section(t("events"), { open: false }, this.log));
     return {
       meta: (chunk) => {
         if (chunk.resumed) this.note(t("resumed"));
@@ -86,11 +98,21 @@ export class Answer {
       this.note(`${violation.path}: ${violation.message}`, "error");
       return;
     }
+    if (part?.status) this.showPart(part);
     const text = [part?.path, tool, message ?? part?.status ?? (tool ? t("calling") : t(`stage.${stage}`, {}, stage))].filter(Boolean).join(": ");
     if (part?.delta !== undefined || text === this.last) return;
     this.last = text;
     this.note(text);
     this.say(text);
+  }
+
+  /** Shows the new state of a part. */
+  showPart({ path, status }) {
+    const badge = this.parts.get(path) ?? h("span.badge", {});
+    badge.textContent = String(status);
+    if (this.parts.has(path) || this.parts.size >= EVENTS) return;
+    this.parts.set(path, badge);
+    this.partList.append(h("li", {}, h("code", {}, path), " ", badge));
   }
 
   /** Adds a line to what happened. */
@@ -105,6 +127,7 @@ export class Answer {
    */
   show(run) {
     const { envelope } = run;
+    this.listRuns(run);
     const meta = envelope.meta ?? {};
     const data = envelope.ok === false ? envelope.partial_data : envelope.data;
     this.violations = violationsOf(envelope);
@@ -184,7 +207,10 @@ const textOf = (content) => (typeof content === "string" ? content : format(cont
 
 export const riskOf = (risk) => (typeof risk === "string" ? t(`risk.${risk}`, {}, risk) : (risk?.custom ?? "–"));
 
-/** Whether it succeeded, the risk, and the confidence with what is known of it. */
+/**
+ * Whether it succeeded, the risk, and the confidence with what is known of it.
+ * @param {{ok: boolean, meta?: any}} envelope
+ */
 export function card({ ok, meta = {} }) {
   const { confidence, risk, explain, model, confidence_source: source, calibration, gate } = meta;
   const level = typeof risk === "string" ? risk : "custom";

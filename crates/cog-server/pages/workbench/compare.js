@@ -20,6 +20,7 @@ export function showCompare(element, input) {
   const status = h("p", { role: "status" });
   const result = h("div", { id: "comparison" });
   const only = h("input", { id: "only", type: "checkbox", onchange: () => draw() });
+  /** @type {{column: {provider: string, model: string}, envelope?: any, problem?: string}[]} */
   let answers = [];
   const draw = () => answers.length > 0 && fill(result, comparison(answers, only.checked));
 

@@ -18,8 +18,8 @@ const drafts = new Map();
 
 /** The input as JSON text, or `undefined` after showing why it is not valid. */
 export let inputText = () => undefined;
-/** Shows another input. @param {any} value */
-export let useInput = () => {};
+/** Lists the examples again. */
+let drawExamples = () => {};
 
 /**
  * Shows the tab.
@@ -98,7 +98,6 @@ export function showInput(element, actions) {
     raw.focus();
     return undefined;
   };
-  useInput = (value) => use(typeof value === "string" ? value : JSON.stringify(value, null, 2));
 
   fill(element,
     h("div.toolbar", {},
@@ -112,7 +111,7 @@ export function showInput(element, actions) {
         section(t("inputSchema"), { open: false }, h("pre", { id: "schema", tabIndex: 0 }, JSON.stringify(schema, null, 2))))));
   const wanted = route.get().case;
   const given = state.files?.cases?.find((one) => one.name === wanted)?.input;
-  if (given !== undefined) return useInput(given);
+  if (given !== undefined) return use(JSON.stringify(given, null, 2));
   if (drafts.has(module.name)) return use(drafts.get(module.name));
   // Nobody has typed anything yet, so nothing is reported.
   raw.value = JSON.stringify(sample(schema, schema), null, 2);
@@ -144,7 +143,7 @@ function examples(use) {
     select.value = "";
   });
   draw();
-  examples.draw = draw;
+  drawExamples = draw;
   if (state.workbench?.logs) {
     json(`/v1/workbench/runs?module=${encodeURIComponent(name)}&limit=20`).then(({ runs }) => {
       logged = runs.filter((run) => run.input !== undefined);
@@ -175,5 +174,5 @@ export function options() {
     select("evidence", t("evidence"), EVIDENCE)));
 }
 
-on("runs", () => examples.draw?.());
-on("files", () => examples.draw?.());
+on("runs", () => drawExamples());
+on("files", () => drawExamples());

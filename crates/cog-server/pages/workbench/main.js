@@ -37,7 +37,7 @@ function draw() {
   document.body.classList.add("ready");
   fill(at("header"),
     h("h1", {}, h("a", { href: "/", onclick: home }, "cog")),
-    button(t("modules"), () => document.body.classList.toggle("show-modules"), { id: "toggle-modules", "aria-controls": "sidebar" }),
+    button(t("modules"), (event) => event.currentTarget.setAttribute("aria-expanded", String(document.body.classList.toggle("show-modules"))), { id: "toggle-modules", "aria-controls": "sidebar", "aria-expanded": "false" }),
     h("nav", { "aria-label": t("operator") }, h("a", { href: "/docs" }, t("apiReference")),
       button(t("operator"), showOperator, { class: "quiet" }),
       button(t("language"), () => { switchLanguage(); draw(); }, { class: "quiet", lang: languageOf() === "en" ? "zh" : "en" }),
@@ -82,7 +82,7 @@ function tab(name, place) {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!by) return;
       openTab(tabs()[(place + by + tabs().length) % tabs().length]);
-      document.querySelector("[role=tab][aria-selected=true]")?.focus();
+      at(`tab-${currentTab()}`)?.focus();
     },
   }, t(`tab.${name}`));
 }
@@ -96,8 +96,10 @@ function drawTab() {
   shownTab = currentTab();
   const panel = at("panel");
   if (!panel) return;
-  for (const one of document.querySelectorAll("[role=tab]")) {
-    const isChosen = one.id === `tab-${shownTab}`;
+  for (const name of tabs()) {
+    const one = at(`tab-${name}`);
+    if (!one) continue;
+    const isChosen = name === shownTab;
     one.setAttribute("aria-selected", String(isChosen));
     one.tabIndex = isChosen ? 0 : -1;
     if (isChosen) panel.setAttribute("aria-labelledby", one.id);
@@ -150,7 +152,6 @@ async function execute(input, body) {
   document.body.classList.remove("show-modules");
   const { name } = state.module;
   const run = new Run(name);
-  run.started = performance.now();
   run.watcher = answer.begin(run);
   running = run;
   buttons();

@@ -15,6 +15,9 @@ export async function loadModules() {
   emit("modules");
 }
 
+/** Draws what is shown again. */
+let redraw = () => {};
+
 /** Shows the list, and follows what is typed into the search. */
 export function showModules() {
   const search = h("input", { id: "search", type: "search", placeholder: t("search"), "aria-label": t("search"), oninput: filter, autocomplete: "off" });
@@ -41,7 +44,7 @@ export function showModules() {
     }
     count.textContent = entries.length === 0 ? t("noModules") : t("count", { n: number(found), all: number(entries.length) });
   }
-  showModules.draw = draw;
+  redraw = draw;
 }
 
 function entry(module) {
@@ -116,6 +119,6 @@ export async function reloadModule() {
   if (state.module?.name === name) state.module = module;
 }
 
-on("modules", () => showModules.draw?.());
-on("results", () => showModules.draw?.());
+on("modules", () => redraw());
+on("results", () => redraw());
 on("route", mark);

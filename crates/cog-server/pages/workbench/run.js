@@ -24,6 +24,7 @@ export class Run {
     this.control = new AbortController();
     /** @type {string|undefined} */ this.session = undefined;
     this.isStopped = false;
+    this.started = performance.now();
   }
 
   /**

@@ -21,6 +21,9 @@ export function stopTests() {
   running?.abort();
 }
 
+/** Draws what is shown again. */
+let redraw = () => {};
+
 /** Shows the tab. @param {HTMLElement} element */
 export function showTests(element) {
   const { name } = state.module;
@@ -42,7 +45,7 @@ export function showTests(element) {
     const shown = cases.find((one) => one.name === chosen);
     fill(detail, shown && details(shown, resultsOf(name).get(shown.name)));
   }
-  showTests.draw = draw;
+  redraw = draw;
 }
 
 function row(one, result, isChosen, start) {
@@ -138,5 +141,5 @@ export function saveAsTest(run) {
   name.focus();
 }
 
-on("route", () => showTests.draw?.());
-on("files", () => showTests.draw?.());
+on("route", () => redraw());
+on("files", () => redraw());
