@@ -37,11 +37,12 @@ function draw() {
   document.body.classList.add("ready");
   fill(at("header"),
     h("h1", {}, h("a", { href: "/", onclick: home }, "cog")),
-    button(t("modules"), (event) => event.currentTarget.setAttribute("aria-expanded", String(document.body.classList.toggle("show-modules"))), { id: "toggle-modules", "aria-controls": "sidebar", "aria-expanded": "false" }),
+    button(t("modules"), () => showList(!document.body.classList.contains("show-modules")), { id: "toggle-modules", "aria-controls": "sidebar" }),
     h("nav", { "aria-label": t("operator") }, h("a", { href: "/docs" }, t("apiReference")),
       button(t("operator"), showOperator, { class: "quiet" }),
       button(t("language"), () => { switchLanguage(); draw(); }, { class: "quiet", lang: languageOf() === "en" ? "zh" : "en" }),
       button("?", showHelp, { class: "quiet", "aria-label": t("help"), "aria-keyshortcuts": "?" })));
+  showList(document.body.classList.contains("show-modules"));
   at("sidebar").setAttribute("aria-label", t("modules"));
   showModules();
   if (!running) {
@@ -51,6 +52,12 @@ function draw() {
   }
   at("answer").setAttribute("aria-label", t("answer"));
   drawModule();
+}
+
+/** Shows or hides the list of modules, where there is only one column. */
+function showList(isShown) {
+  document.body.classList.toggle("show-modules", isShown);
+  at("toggle-modules").setAttribute("aria-expanded", String(isShown));
 }
 
 function home(event) {
@@ -149,7 +156,7 @@ function decide(halted, decision) {
 
 async function execute(input, body) {
   if (running) return;
-  document.body.classList.remove("show-modules");
+  showList(false);
   const { name } = state.module;
   const run = new Run(name);
   run.watcher = answer.begin(run);
@@ -210,7 +217,7 @@ async function load() {
 /** Shows the module of the link. */
 async function show() {
   shownModule = route.get().module;
-  document.body.classList.toggle("show-modules", !shownModule);
+  showList(!shownModule);
   try {
     await loadModule();
   } catch (error) {
@@ -243,7 +250,7 @@ onRefused(askForToken);
 const label = (kind) => () => currentTab() === "trust" && trust.label(kind);
 listen({
   "?": showHelp, r: start, run: start, s: stop, j: () => step(1), k: () => step(-1),
-  "/": () => { document.body.classList.add("show-modules"); at("search").focus(); },
+  "/": () => { showList(true); at("search").focus(); },
   i: () => { openTab("input"); at("input")?.focus(); },
   ...Object.fromEntries(TABS.map((name, place) => [String(place + 1), () => tabs().includes(name) && openTab(name)])),
   y: label("right"), n: label("wrong"), c: label("corrected"),
