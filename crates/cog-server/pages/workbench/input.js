@@ -4,7 +4,7 @@ import { json, post, workbenchPath } from "./api.js";
 import { button, debounced, fill, h, section } from "./dom.js";
 import { editor } from "./form.js";
 import { keysOf } from "./path.js";
-import { sample } from "./schema.js";
+import { resolve, sample, typeOf } from "./schema.js";
 import { emit, on, route, state } from "./state.js";
 import { dateTime, t } from "./texts.js";
 
@@ -114,7 +114,7 @@ export function showInput(element, actions) {
   if (given !== undefined) return use(JSON.stringify(given, null, 2));
   if (drafts.has(module.name)) return use(drafts.get(module.name));
   // Nobody has typed anything yet, so nothing is reported.
-  raw.value = JSON.stringify(sample(schema, schema), null, 2);
+  raw.value = JSON.stringify(typeOf(resolve(schema, schema)) ? sample(schema, schema) : {}, null, 2);
   return drawForm(parse().value);
 }
 

@@ -27,7 +27,7 @@ let shownModule;
 
 const tabs = () => {
   if (!state.workbench) return TABS.slice(0, 1);
-  return state.module?.error ? ["write"] : TABS;
+  return state.module?.problem ? ["write"] : TABS;
 };
 const currentTab = () => tabs().find((one) => one === route.get().tab) ?? tabs()[0];
 
@@ -74,7 +74,7 @@ function drawModule() {
   fill(at("module"),
     h("h2", {}, module.name, " ", facts.map((one) => h("span.badge", {}, String(one)))),
     h("p.about", { id: "about", dir: "auto" }, String(module.responsibility ?? "")),
-    module.error && h("p.error", {}, module.error.message),
+    module.problem && h("p.error", {}, module.problem.message),
     state.workbench && h("div.tabs", { role: "tablist", "aria-label": module.name }, tabs().map(tab)),
     h("div", { id: "panel", ...(state.workbench && { role: "tabpanel", "aria-labelledby": `tab-${currentTab()}` }) }));
   drawTab();

@@ -92,11 +92,11 @@ export async function loadModule() {
     return emit("module");
   }
   const [module, files] = await Promise.all([
-    json(modulePath(name)).catch((error) => ({ name, error })),
+    json(modulePath(name)).catch((problem) => ({ name, problem })),
     state.workbench ? json(workbenchPath(name)).catch(() => null) : null,
   ]);
   // The files of a module that does not load can still be corrected.
-  if (module.error && !files) throw module.error;
+  if (module.problem && !files) throw module.problem;
   if (mine !== turn) return;
   state.module = module;
   state.files = files;
@@ -115,7 +115,7 @@ export async function reloadFiles() {
 /** Loads the module again, after its files were written. */
 export async function reloadModule() {
   const { name } = state.module;
-  const [module] = await Promise.all([json(modulePath(name)).catch((error) => ({ name, error })), loadModules()]);
+  const [module] = await Promise.all([json(modulePath(name)).catch((problem) => ({ name, problem })), loadModules()]);
   if (state.module?.name === name) state.module = module;
 }
 

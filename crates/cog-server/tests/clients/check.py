@@ -268,6 +268,7 @@ def hostile(page):
     schema = {
         "input": {"type": "object", "required": [evil], "properties": {evil: described, "query": {"type": "string"}}},
         "data": {"type": "object", "required": ["rationale"], "properties": {"rationale": {"type": "string"}, evil: {"type": "array"}}},
+        "error": {"type": "object", "description": evil},
     }
     data = {"rationale": evil, evil: [evil, {evil: evil}], "citation_map": {"c": {"source_type": "web_search", "url": evil}}}
     answer = {"ok": True, "meta": ANSWER["meta"] | {"explain": evil}, "data": data}
