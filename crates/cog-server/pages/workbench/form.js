@@ -69,7 +69,7 @@ function string(field) {
   const isShort = schema.maxLength <= 80 || ["date", "date-time", "time", "email", "uri", "uuid"].includes(schema.format);
   return labelled(field, (id) => {
     const props = { id, value: typeof value === "string" ? value : "", oninput: change, "aria-describedby": described(schema, id), spellcheck: "false" };
-    return isShort ? h("input", { ...props, type: schema.format === "date" ? "date" : "text" }) : h("textarea.grow", { ...props, rows: "2" });
+    return isShort ? h("input", { ...props, type: schema.format === "date" ? "date" : "text" }) : h(field.required ? "textarea.grow" : "textarea.grow.short", { ...props, rows: "2" });
   });
 }
 

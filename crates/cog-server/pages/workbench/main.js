@@ -74,6 +74,7 @@ function drawModule() {
   fill(at("module"),
     h("h2", {}, module.name, " ", facts.map((one) => h("span.badge", {}, String(one)))),
     h("p.about", { id: "about", dir: "auto" }, String(module.responsibility ?? "")),
+    module.excludes?.length > 0 && h("p.about", { dir: "auto" }, `${t("excludes")}: ${module.excludes.join("; ")}`),
     module.problem && h("p.error", {}, module.problem.message),
     state.workbench && h("div.tabs", { role: "tablist", "aria-label": module.name }, tabs().map(tab)),
     h("div", { id: "panel", ...(state.workbench && { role: "tabpanel", "aria-labelledby": `tab-${currentTab()}` }) }));
