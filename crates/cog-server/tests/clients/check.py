@@ -194,6 +194,7 @@ def pages(page, images):
         given(page, address)
     made(page)
     resumed(page)
+    halted(page)
     hostile(page)
 
 
@@ -258,6 +259,29 @@ def resumed(page):
         texts = [page.one(f'#fields [data-path="data.{name}"] .string').get_property("textContent") for name in ("result", "rationale")]
         assert texts == list(ANSWER["data"].values()), texts
     print("  pages: a broken stream resumed", flush=True)
+
+
+def halted(page):
+    """A call of a tool waits for a person, who confirms it on the page; only the word YES does."""
+    files = {
+        "helper/module.yaml": LIVE["manifest"].replace("name: m", "name: helper"),
+        "helper/prompt.md": "Answer.",
+        "helper/schema.json": json.dumps(LIVE["schema"]),
+    }
+    may_call = "policies: { tools_allowed: true }\ntools: { allowed: [helper] }\n"
+    replies = [{"tool_calls": [{"name": "helper", "arguments": {"query": "the first"}}]}, {"text": ANSWER}, {"text": ANSWER}]
+    live = LIVE | {"manifest": LIVE["manifest"] + may_call}
+    with serve("--trust", reply=replies, files=files, variables={"COG_TOOLS_CONFIRM": "helper"}, **live) as address:
+        page.at(address + "/").open_module("m", "query").start('{"query": "why?"}')
+        waiting = page.one(".halted").text
+        assert "helper" in waiting and "the first" in waiting, waiting
+        assert page.violations() == [], page.violations()
+        page.one("#confirm").send_keys("yes\n")
+        # It is still halted, after a second run of this tab.
+        page.until(lambda: len(page.all("#earlier option")) == 2 and page.one("#start").is_enabled())
+        page.one("#confirm").send_keys("YES\n")
+        page.until(lambda: "Confidence 0.95" in page.one("#state").text)
+    print("  pages: a halted call confirmed", flush=True)
 
 
 def hostile(page):

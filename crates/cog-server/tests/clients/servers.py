@@ -91,8 +91,8 @@ def process(command, says, **more):
 
 
 @contextlib.contextmanager
-def serve(*flags, reply=None, token=False, manifest=MANIFEST, schema=SCHEMA):
-    """A server that runs the module `m`; its address."""
+def serve(*flags, reply=None, token=False, manifest=MANIFEST, schema=SCHEMA, files={}, variables={}):
+    """A server that runs the module `m`, with further files next to its directory; its address."""
     script = json.dumps(reply or {"text": ANSWER, "chunk_size": 5, "pause_ms": 8})
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -101,6 +101,9 @@ def serve(*flags, reply=None, token=False, manifest=MANIFEST, schema=SCHEMA):
         (module / "module.yaml").write_text(manifest)
         (module / "prompt.md").write_text("Answer.")
         (module / "schema.json").write_text(json.dumps(schema))
+        for name, text in files.items():
+            (module.parent / name).parent.mkdir(exist_ok=True)
+            (module.parent / name).write_text(text)
         (directory / "script").write_text(script)
         (directory / "tokens").write_text(f"check:{TOKEN}\n")
         address = r"http://127\.0\.0\.1:\d+"
@@ -113,6 +116,7 @@ def serve(*flags, reply=None, token=False, manifest=MANIFEST, schema=SCHEMA):
             "HOME": str(directory),
             "OPENAI_API_KEY": "key",
             "OPENAI_BASE_URL": f"{mock}/v1",
+            **variables,
         }
         yield stack.enter_context(process(command, address, stderr=subprocess.PIPE, cwd=directory, env=environment))
 
