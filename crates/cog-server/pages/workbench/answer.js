@@ -199,7 +199,7 @@ function rendered({ messages = [], schema, lost = [] }) {
   return [
     messages.map((message) => [h("h3", {}, String(message.role ?? "")), h("pre", { tabIndex: 0 }, textOf(message.content ?? message))]),
     lost.length > 0 && [h("h3", {}, t("lostParts")), h("ul", {}, lost.map((one) => h("li", {}, typeof one === "string" ? one : format(one))))],
-    schema !== undefined && [h("h3", {}, t("schemaSent")), h("pre", { tabIndex: 0 }, format(schema))],
+    isContainer(schema) && [h("h3", {}, t("schemaSent")), h("pre", { tabIndex: 0 }, format(schema))],
   ];
 }
 

@@ -3,7 +3,7 @@
 import { ApiError, post, stream, workbenchPath } from "./api.js";
 import { button, dialog, fill, h } from "./dom.js";
 import { fields, table } from "./diff.js";
-import { format } from "./path.js";
+import { format, isContainer } from "./path.js";
 import { options } from "./input.js";
 import { reloadFiles } from "./modules.js";
 import { emit, on, route, state } from "./state.js";
@@ -65,13 +65,16 @@ const costOf = ({ cost }) => (typeof cost === "number" ? money(cost, "USD") : co
 function details(one, result) {
   const expected = one.expected;
   const got = result?.envelope?.data ?? result?.envelope?.partial_data;
-  const wanted = expected?.data ?? expected?.$data ?? expected;
+  // Rules about an answer have no data to compare with.
+  const wanted = expected?.data;
+  const isCompared = got !== undefined && isContainer(wanted);
   const failures = result?.failures ?? [];
   return [
     h("h3", {}, one.name),
     failures.length > 0 && h("ul.error", {}, failures.map((failure) => h("li", {}, typeof failure === "string" ? failure : [h("code", {}, failure.path ?? ""), " ", failure.message ?? format(failure)]))),
-    got !== undefined && table([t("expected"), t("got")], fields([wanted, got])),
-    got === undefined && [h("h4", {}, t("expected")), h("pre", { tabIndex: 0 }, format(expected ?? null))],
+    isCompared && table([t("expected"), t("got")], fields([wanted, got])),
+    !isCompared && [h("h4", {}, t("expected")), h("pre", { tabIndex: 0 }, format(expected ?? null))],
+    !isCompared && got !== undefined && [h("h4", {}, t("got")), h("pre", { tabIndex: 0 }, format(got))],
     h("h4", {}, t("input")), h("pre", { tabIndex: 0 }, format(one.input ?? null)),
   ];
 }
