@@ -109,7 +109,8 @@ const HOSTILE: &str = "</noscript><script>window.hacked=1</script>\u{202e}";
 async fn modules_can_be_read_without_scripts() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     let text = serde_json::json!(HOSTILE);
-    let manifest = format!("name: evil\nversion: 1.0.0\nresponsibility: {text}\ntier: decision\nexcludes: [{text}]\n");
+    let manifest =
+        format!("name: evil\nversion: 1.0.0\nresponsibility: {text}\ntier: decision\nexcludes: [{text}]\n");
     let schema = serde_json::json!({ "input": { "description": HOSTILE }, "data": { "type": "object" } });
     site.write("evil/module.yaml", &manifest);
     site.write("evil/prompt.md", "Answer.");
