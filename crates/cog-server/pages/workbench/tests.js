@@ -1,7 +1,7 @@
 // The tab "Tests": the golden cases with their results, and the difference to what they expect.
 
 import { ApiError, post, stream, workbenchPath } from "./api.js";
-import { button, dialog, fill, h } from "./dom.js";
+import { at, button, dialog, fill, h } from "./dom.js";
 import { fields, table } from "./diff.js";
 import { format, isContainer } from "./path.js";
 import { options } from "./input.js";
@@ -41,7 +41,9 @@ export function showTests(element) {
     if (state.module?.name !== name || !list.isConnected) return;
     const cases = state.files?.cases ?? [];
     const chosen = route.get().case;
+    const focused = list.contains(document.activeElement) ? document.activeElement.id : "";
     fill(list, cases.length === 0 && h("li.hint", {}, t("noCases")), cases.map((one) => row(one, resultsOf(name).get(one.name), one.name === chosen, start)));
+    if (focused) at(focused)?.focus();
     const shown = cases.find((one) => one.name === chosen);
     fill(detail, shown && details(shown, resultsOf(name).get(shown.name)));
   }
@@ -54,10 +56,10 @@ function row(one, result, isChosen, start) {
   const words = result === undefined ? t("notRun") : t(`verdict.${verdict}`, {}, verdict);
   return h("li", {},
     h(`span.badge${kind && `.${kind}`}`, {}, words),
-    h("a", { href: `#module=${encodeURIComponent(state.module.name)}&tab=tests&case=${encodeURIComponent(one.name)}`, "aria-current": isChosen ? "true" : undefined,
+    h("a", { id: `case-${one.name}`, href: `#module=${encodeURIComponent(state.module.name)}&tab=tests&case=${encodeURIComponent(one.name)}`, "aria-current": isChosen ? "true" : undefined,
       onclick: (event) => { event.preventDefault(); route.set({ case: one.name }); } }, one.name),
     h("span.hint", {}, result && [seconds(result.seconds), costOf(result)].filter(Boolean).join(" · ")),
-    button(t("run"), () => start([one.name]), { class: "quiet", "aria-label": `${t("run")}: ${one.name}` }));
+    button(t("run"), () => start([one.name]), { id: `run-${one.name}`, class: "quiet", "aria-label": `${t("run")}: ${one.name}` }));
 }
 
 const costOf = ({ cost }) => (typeof cost === "number" ? money(cost, "USD") : cost?.amount === undefined ? "" : money(cost.amount, cost.currency));
@@ -113,7 +115,6 @@ async function run(name, cases, { status, bar, stop, draw }) {
   const failed = values.filter((one) => KINDS[one.verdict ?? "failed"] === "bad" && !one.passed).length;
   state.results.set(name, { passed: values.filter((one) => one.passed).length, failed });
   emit("results");
-  draw();
 }
 
 function summarize({ passed, failed, errors = 0, interval }, status) {
@@ -124,7 +125,7 @@ function summarize({ passed, failed, errors = 0, interval }, status) {
 
 /** Asks for a name, and saves a run as a golden case. @param {{module: string, input: string, envelope: any}} run */
 export function saveAsTest(run) {
-  const name = h("input", { id: "case-name", pattern: "[a-z0-9\\-]{1,60}", required: true, autocomplete: "off", value: "" });
+  const name = h("input", { id: "test-name", pattern: "[a-z0-9\\-]{1,60}", required: true, autocomplete: "off", value: "" });
   const error = h("p.error", { role: "alert" });
   const save = async (close) => {
     error.textContent = "";
@@ -139,7 +140,7 @@ export function saveAsTest(run) {
       error.textContent = problem.message;
     }
   };
-  dialog(t("saveTest"), [h("p", {}, t("saveTestHelp")), h("label", { htmlFor: "case-name" }, t("name")), name, error],
+  dialog(t("saveTest"), [h("p", {}, t("saveTestHelp")), h("label", { htmlFor: "test-name" }, t("name")), name, error],
     (close) => [button(t("save"), () => save(close), { class: "primary" }), button(t("cancel"), close)]);
   name.focus();
 }
