@@ -327,9 +327,15 @@ struct Stored<'a> {
 
 impl ToJson for Stored<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let Calibration { provider, model, effort, form, evidence, .. } = self.calibration;
+        let Calibration { provider, model, effort, form, collected, map, .. } = self.calibration;
         let module = self.of.module;
-        let key = CalibrationKey { provider: provider.clone(), model: model.clone(), effort: *effort, form };
+        let key = CalibrationKey {
+            provider: provider.clone(),
+            model: model.clone(),
+            effort: *effort,
+            form,
+            evidence: collected.parse().unwrap_or_default(),
+        };
         let stale = match self.of.calibrations.find(module, &key) {
             CalibrationEntry::Stale(_, why) => Some(why),
             _ => None,
@@ -340,7 +346,7 @@ impl ToJson for Stored<'_> {
             w.field("model", model);
             w.optional("effort", &effort.map(|effort| effort.as_str()));
             w.field("form", form.name);
-            w.field("evidence", evidence);
+            w.field("evidence", &map.kinds().collect::<Vec<_>>());
             w.optional("stale", &stale);
             w.key("report");
             match Report::of_stored(&module.manifest.name, self.calibration, goal) {

@@ -7,7 +7,7 @@ use cog_json::{Array, ToJson, Writer};
 use cog_spec::{Calibration, ScoreCount};
 use cog_trust::{
     Auroc, Bin, Brier, CalibrationError, Combination, Coverage, EvidenceMap, Gate, Goal, Interval,
-    LogisticMap, Observation, Sample, Trial, combine,
+    LogisticMap, Observation, Run, Sample, Trial, combine,
 };
 
 use super::golden::KindRuns;
@@ -80,9 +80,17 @@ impl Report {
         }
         let scores = calibration.scores.iter();
         let runs = scores.flat_map(|count| (0..count.cases).map(|case| (count.score, case < count.right)));
-        let runs: Vec<Run> =
-            runs.enumerate().filter_map(|(case, (score, right))| Run::new(case, score, right)).collect();
-        Some(Self { map: calibration.map, ..Self::new(module, &calibration.evidence, &runs, goal) })
+        let runs = runs.enumerate().filter_map(|(case, (score, right))| Run::new(case, score, right));
+        let sample = Sample::new(&runs.collect::<Vec<_>>());
+        Some(Self {
+            module: module.to_owned(),
+            map: calibration.map.clone(),
+            trials: Vec::new(),
+            compared: Vec::new(),
+            gate: goal.map(|goal| (goal, goal.gate(&sample))),
+            kinds: Vec::new(),
+            sample,
+        })
     }
 
     /// Adds the comparison of the kinds of evidence.
