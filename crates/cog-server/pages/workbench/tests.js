@@ -118,6 +118,11 @@ async function run(name, cases, { status, bar, stop, draw }) {
 }
 
 function summarize({ passed, failed, errors = 0, interval }, status) {
+  if (passed + failed + errors === 0) {
+    status.textContent = t("noAnswers");
+    status.className = "";
+    return;
+  }
   const share = Array.isArray(interval) ? ` (${percent(interval[0])} – ${percent(interval[1])})` : "";
   status.textContent = `${t("summary", { passed: number(passed), failed: number(failed), errors: number(errors) })}${share}`;
   status.className = failed + errors > 0 ? "error" : "good";
