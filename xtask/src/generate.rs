@@ -106,9 +106,12 @@ fn text<'a>(object: &'a serde_json::Value, member: &str) -> &'a str {
 fn update(mode: Mode, pages: impl IntoIterator<Item = (String, String)>) -> Outcome<Vec<String>> {
     let mut stale = Vec::new();
     for (path, text) in pages {
+        // A schema that is written again, though it is the same, makes Cargo compile the workspace again.
+        if read(&path).is_ok_and(|found| found == text) {
+            continue;
+        }
         match mode {
             Mode::Write => write(&path, &text)?,
-            Mode::Check if read(&path).is_ok_and(|found| found == text) => {}
             Mode::Check => stale.push(path),
         }
     }
