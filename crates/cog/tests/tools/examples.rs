@@ -27,7 +27,7 @@ fn examples_in_help_work() {
 }
 
 /// Whether an example needs the batch interface of a vendor, workers, a server, a terminal, prices, or a trusted directory. The
-/// command-line tests `batch::via`, `serve`, `mcp_sign_in`, `optimize` and `gate` and the tests `nats::batches` and `mcp_odd` run
+/// command-line tests `batch::via`, `serve`, `serve::workbench`, `mcp_sign_in`, `optimize` and `gate` and the tests `nats::batches` and `mcp_odd` run
 /// these commands.
 fn needs_others(example: &str) -> bool {
     let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
@@ -40,6 +40,7 @@ fn needs_others(example: &str) -> bool {
         || needs_queue
         || example.contains("--via ")
         || example.starts_with("cog healthcheck")
+        || example.starts_with("cog open")
         || example.starts_with("cog review")
         || example.starts_with("cog optimize")
         || example.starts_with("cog calibrate my-module --check")

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 24] = [
+const NOT_RUN: [(&str, &str); 25] = [
     ("code --install-extension", "needs Visual Studio Code"),
     ("cargo xtask editors", "packages an extension with Node"),
     ("cog mcp login", "needs a server with OAuth; the tests of `mcp_sign_in` run it with one"),
@@ -41,6 +41,7 @@ const NOT_RUN: [(&str, &str); 24] = [
         "cog batch my-module rows.jsonl -o results.jsonl --nats",
         "needs nats-server and workers; the tests of `nats` start them",
     ),
+    ("cog open", "runs until it is stopped; the tests of `serve::workbench` open it"),
     ("cog mcp serve --http", "runs until it is stopped; the tests of `mcp_serve` are its clients"),
     ("COG_SERVE_ALLOW_HOST=", "runs until it is stopped, and other machines reach it"),
     ("pip install arize-phoenix", "downloads a collector, which runs until it is stopped"),
@@ -97,7 +98,7 @@ const PREPARATIONS: &[(&str, &str)] = &[
     ("cog batch my-module cases.csv", "cog new my-module; printf 'id,query,truth\n1,When?,Nine\n2,Where?,Here\n' > cases.csv"),
     ("--baseline before.json", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     ("cog insights my-module", "cog new my-module"),
-    ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence2 > runs.jsonl"),
+    ("--target 0.9 --risk 0.1", "cog new my-module; sed 1q fence3 > runs.jsonl"),
     ("--target 0.8   # refused", "cog new my-module; rm cognitive/modules/*/tests/case2.*"),
     (
         "--target 0.8 --jobs 8",
@@ -109,7 +110,7 @@ const PREPARATIONS: &[(&str, &str)] = &[
     ("--accept 0.95", "cog new my-module"),
     (
         "cog calibrate my-module --check",
-        "cog new my-module; sed 1q fence2 > runs.jsonl; cp runs.jsonl recent.jsonl
+        "cog new my-module; sed 1q fence3 > runs.jsonl; cp runs.jsonl recent.jsonl
          cog calibrate my-module --runs runs.jsonl --write --provider ollama --model m",
     ),
     ("--provider openai,anthropic --escalate", "cog new my-module"),

@@ -33,7 +33,8 @@ const FILTERED: &str = r#"
     done
     printf 'q' | script -qec 'stty columns 80 rows 24; cog review --gate failed -n 1' screen > notes
     grep -a -o 'confidence 0.20.*gate failed' screen
-    cog review --below 2 2>&1 | grep 'number from 0 to 1'
+    ! cog review --below 2 2> refused
+    grep 'number from 0 to 1' refused
 "#;
 
 #[test]
