@@ -11,6 +11,8 @@ import time
 
 import httpx
 
+from selenium.webdriver.support.ui import Select
+
 import browser as chromium
 import plain
 from plain import EXECUTE, NDJSON, SOCKET, SSE
@@ -196,6 +198,7 @@ def pages(page, images):
     resumed(page)
     halted(page)
     hostile(page)
+    workbench(page, images)
 
 
 def looks(page, address, where):
@@ -282,6 +285,80 @@ def halted(page):
         page.one("#confirm").send_keys("YES\n")
         page.until(lambda: "Confidence 0.95" in page.one("#state").text)
     print("  pages: a halted call confirmed", flush=True)
+def workbench(page, images):
+    """An author runs the tests, compares, labels a run, and edits a file, on a wide and a narrow screen."""
+    files = {
+        "m/tests/case1.input.json": '{"query": "why?"}',
+        "m/tests/case1.expected.json": json.dumps(ANSWER),
+        "m/tests/case2.input.json": '{"query": "and how?"}',
+        "m/tests/case2.expected.json": json.dumps(ANSWER | {"data": ANSWER["data"] | {"result": "other"}}),
+    }
+    variables = {"COG_LOGS_SERVER": "true", "COG_LOGS_CONTENTS": "true"}
+    reply = {"text": ANSWER}
+    with serve("--workbench", "--edit", reply=reply, files=files, variables=variables, **LIVE) as address:
+        shown, _ = page.at("about:blank").at(address + "/").run_a_module("m", "query", '{"query": "why?"}')
+        assert "Confidence 0.95" in shown, shown
+        tests(page)
+        compared(page)
+        labelled(page)
+        written(page)
+        for width, height in [(1280, 900), (390, 844)]:
+            for scheme in ["light", "dark"]:
+                page.screen(width, height, scheme)
+                for tab in ["input", "tests", "compare", "trust", "write"]:
+                    page.one(f"#tab-{tab}").click()
+                    time.sleep(0.3)
+                    page.save(images and os.path.join(images, f"{tab}-{width}-{scheme}.png"))
+                    assert page.violations() == [], (tab, width, scheme, page.violations())
+        page.screen(1000, 1400, "light")
+    print("  pages: tests, comparison, labels and files in the workbench", flush=True)
+
+
+def tests(page):
+    """Both cases run on the provider; one fails, and its difference is shown."""
+    page.one("#tab-tests").click()
+    page.one("#options > summary").click()
+    Select(page.one("#option-provider")).select_by_value("openai")
+    page.one("#run-tests").click()
+    page.until(lambda: [badge.text for badge in page.all(".cases .badge")] == ["Passed", "Failed"])
+    page.one(".cases a[href$=case2]").click()
+    assert "data.result" in page.one(".compare .differs").text
+    assert "case=case2" in page.driver.current_url
+
+
+def compared(page):
+    """One input on two models."""
+    page.one("#tab-compare").click()
+    page.one("#start-compare").click()
+    page.until(lambda: page.one("#comparison").text.count("0.95") == 2)
+
+
+def labelled(page):
+    """The run is in the log, and a key labels it."""
+    page.one("#tab-trust").click()
+    waiting = lambda: page.one("#panel .toolbar span").text
+    page.until(lambda: page.all("#panel .toolbar span"))
+    before = waiting()
+    page.press("y")
+    page.until(lambda: not page.all("#panel .toolbar span") or waiting() != before)
+
+
+def written(page):
+    """A mistake is shown as one types; the text is saved after its difference was shown."""
+    page.one("#tab-write").click()
+    text = page.one("#file-prompt")
+    text.clear()
+    text.send_keys("Answer {{nothing}}.")
+    page.until(lambda: page.all(".diagnostics .error, .diagnostics .warning"))
+    text.clear()
+    text.send_keys("Answer well.")
+    page.until(lambda: page.all(".diagnostics .good"))
+    page.until(lambda: [save for save in page.all(".editor .primary") if save.is_enabled()])[0].click()
+    assert "+ Answer well." in page.one("dialog .diff").text
+    page.one("dialog .primary").click()
+    page.until(lambda: page.all(".editor .good"))
+    page.driver.refresh()
+    page.until(lambda: page.one("#file-prompt").get_property("value") == "Answer well.")
 
 
 def hostile(page):
