@@ -321,6 +321,7 @@ def tests(page):
     Select(page.one("#option-provider")).select_by_value("openai")
     page.one("#run-tests").click()
     page.until(lambda: [badge.text for badge in page.all(".cases .badge")] == ["Passed", "Failed"])
+    page.until(lambda: "1 failed" in page.one("#panel > [role=status]").text)
     page.one(".cases a[href$=case2]").click()
     assert "data.result" in page.one(".compare .differs").text
     assert "case=case2" in page.driver.current_url
