@@ -11,6 +11,7 @@ import time
 
 import httpx
 
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import browser as chromium
@@ -347,10 +348,13 @@ def labelled(page):
 def written(page):
     """A mistake is shown as one types; the text is saved after its difference was shown."""
     page.one("#tab-write").click()
+    manifest = page.one("#file-manifest")
+    manifest.send_keys(Keys.CONTROL, Keys.HOME)
+    manifest.send_keys("verzion: 2\n")
+    page.until(lambda: any("version" in line.text for line in page.all(".diagnostics .warning")))
+    assert [number.text for number in page.all(".numbers .warning")] == ["1"]
+    page.until(lambda: [back for back in page.all(".editor button:not(.primary)") if back.is_enabled()])[0].click()
     text = page.one("#file-prompt")
-    text.clear()
-    text.send_keys("Answer {{nothing}}.")
-    page.until(lambda: page.all(".diagnostics .error, .diagnostics .warning"))
     text.clear()
     text.send_keys("Answer well.")
     page.until(lambda: page.all(".diagnostics .good"))
