@@ -12,6 +12,7 @@ pub(super) fn has_frames(head: &[u8]) -> bool {
 }
 
 /// Returns whether the first frame of content, possibly after zeros, is one of layer 2, which MP3 is not.
+#[cfg(feature = "decode")]
 pub(crate) fn is_layer_2(head: &[u8]) -> bool {
     let zeros = head.iter().take_while(|byte| **byte == 0).count();
     let first = head.get(zeros..).unwrap_or_default();
